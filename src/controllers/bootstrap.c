@@ -16,8 +16,9 @@ struct bootstrap {
     struct workqueue *queue;
     bootstrap_done_fn *done;
     void *ctx;
-    struct json *current;     /* The ClusterNetwork that is there. */
-    struct json *hostsubnets; /* Their list, when a change is to be checked. */
+    struct json *current; /* The existing ClusterNetwork. */
+    /* The list of HostSubnets, read when a change of the network must be checked. */
+    struct json *hostsubnets;
 };
 
 static const char *network_path(bool with_name)

@@ -10,7 +10,7 @@
 #include "controllers/lifecycle/event_age.h"
 #include "controllers/lifecycle/gc.h"
 #include "controllers/lifecycle/namespaces.h"
-#include "controllers/lifecycle/pod_end.h"
+#include "controllers/lifecycle/pod_deletion.h"
 #include "controllers/network/subnets.h"
 #include "controllers/network/vnids.h"
 #include "controllers/security/certificates.h"
@@ -20,18 +20,19 @@
 #include "controllers/security/service_accounts.h"
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
-#include "controllers/services/unidling.h"
+#include "controllers/services/wakeup.h"
 
 LOG_MODULE("controllers");
 
-/* What controllers need; see the rows. */
+/* Needs of controllers, as bits; see the rows. */
 enum {
-    /* The API server is ours: no other controller sees to namespaces, garbage and definitions. */
+    /* The API server is Tenet's: no other controllers handle namespaces, garbage and
+     * definitions. */
     NEEDS_WHOLE_API = 1,
     NEEDS_VNIDS = 2,    /* The plug-in of the ClusterNetwork has VNIDs. */
-    NEEDS_SERVICES = 4, /* The API server gives services addresses and ports. */
-    NEEDS_ROLES = 8,    /* There is access control, and its roles are in place. */
-    NEEDS_CA = 16,      /* There is an authority that signs. */
+    NEEDS_SERVICES = 4, /* The API server allocates addresses and ports for services. */
+    NEEDS_ROLES = 8,    /* Access control is on, and the default roles exist. */
+    NEEDS_CA = 16,      /* A certificate authority for signing is configured. */
 };
 
 /* The controllers' configurations. */
@@ -50,9 +51,9 @@ static const struct controller_row rows[] = {
     {&vnids_controller, NEEDS_VNIDS, offsetof(struct configs, vnids)},
     {&namespaces_controller, NEEDS_WHOLE_API, 0},
     {&event_age_controller, NEEDS_WHOLE_API, 0},
-    {&pod_end_controller, NEEDS_WHOLE_API, 0},
+    {&pod_deletion_controller, NEEDS_WHOLE_API, 0},
     {&endpoints_controller, NEEDS_WHOLE_API, offsetof(struct configs, foreign)},
-    {&unidling_controller, NEEDS_WHOLE_API, 0},
+    {&wakeup_controller, NEEDS_WHOLE_API, 0},
     {&service_audit_controller, NEEDS_WHOLE_API | NEEDS_SERVICES,
      offsetof(struct configs, services)},
     {&crd_cleanup_controller, NEEDS_WHOLE_API, 0},
@@ -70,16 +71,16 @@ struct controllers {
     struct configs configs;
     struct bootstrap *bootstrap;
     struct recorder *recorder;
-    struct informer_set *own_informers; /* NULL: the caller's are used. */
+    struct informer_set *own_informers; /* NULL: the caller's set is used. */
     struct informer_set *informers;
     struct informer *networks;
-    enum sdn_plugin plugin; /* Of the ClusterNetwork. */
+    enum sdn_plugin plugin; /* The plug-in of the ClusterNetwork. */
     struct rbac_bootstrap *rbac;
     struct controller_set *set;
-    unsigned has; /* Needs that are met. */
+    unsigned has; /* The needs that are met, as bits. */
 };
 
-/* Starts what can run now.  On failure 'failed' has been called. */
+/* Starts the controllers whose needs are met.  On failure 'failed' has been called. */
 static int enable(struct controllers *c, unsigned has)
 {
     struct err e = {0};
@@ -110,7 +111,8 @@ static void set_plugin(struct controllers *c, enum sdn_plugin plugin)
     c->configs.vnids.fixed = !sdn_plugin_compares_vnids(plugin);
 }
 
-/* The plug-in may change while we run: by a master with another configuration, or by hand. */
+/* The plug-in may change while the controllers run: a master with another
+ * configuration or an administrator may write it. */
 static void network_changed(void *ctx, const char *key, const struct json *old,
                             const struct json *obj)
 {
@@ -177,7 +179,7 @@ struct controllers *controllers_new(struct loop *l, struct api_client *client,
     c->recorder = recorder_new(l, client, cfg->component ? cfg->component : "tenet-master");
     c->own_informers = cfg->informers ? NULL : informer_set_new(l, client);
     c->informers = cfg->informers ? cfg->informers : c->own_informers;
-    /* The former leader has written until now. */
+    /* Forces new lists: the former leader may have written until now. */
     informer_set_expire(c->informers);
     struct controller_env env = {
         .loop = l, .client = client, .informers = c->informers, .recorder = c->recorder};
@@ -190,7 +192,7 @@ void controllers_write_metrics(const struct controllers *c, struct strbuf *out)
 {
     controller_set_write_metrics(c->set, out);
     prom_one(out, "informer_watches", "gauge",
-             "Lists and watches that controllers and other listeners of this process share.",
+             "Lists and watches that the controllers and other listeners of this process share.",
              informer_set_count(c->informers));
 }
 

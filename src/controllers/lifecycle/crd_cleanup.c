@@ -13,19 +13,20 @@
 
 LOG_MODULE("crd");
 
-#define POLL_MIN_MS 20 /* While objects wait for their own finalizers; doubles with each round. */
+/* First pause while objects wait for their own finalizers; it doubles with each round. */
+#define POLL_MIN_MS 20
 #define POLL_MAX_MS 10000
 
-/* One definition that is emptied. */
+/* A definition whose objects are being deleted. */
 struct emptying {
-    char *api_version, *plural; /* NULL: no version of it is served. */
-    struct smap namespaces;     /* Where objects are yet to be deleted. */
+    char *api_version, *plural; /* NULL: no version of the kind is served. */
+    struct smap namespaces;     /* Namespaces whose objects are not deleted yet. */
     struct backoff rounds;
 };
 
 struct crd_cleanup {
     struct workqueue *queue;
-    struct smap emptyings; /* By definition. */
+    struct smap emptyings; /* By name of the definition. */
 };
 
 static void emptying_free(void *p)
@@ -133,7 +134,7 @@ static void listed(void *ctx, struct work *w, int error, const char *text, struc
     if (first) {
         next_namespace(c, w, em);
     } else {
-        wait_round(w, em); /* All of them wait for somebody. */
+        wait_round(w, em); /* All remaining objects wait for their finalizers. */
     }
 }
 
@@ -144,7 +145,7 @@ static void list_objects(struct crd_cleanup *c, struct work *w, const struct emp
     work_request_as(w, "GET", page, API_ACCEPT_METADATA_LIST, NULL, NULL, listed);
 }
 
-static void told(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+static void status_written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct crd_cleanup *c = ctx;
     struct emptying *em = smap_get(&c->emptyings, work_key(w));
@@ -194,11 +195,11 @@ static void definition_read(void *ctx, struct work *w, int error, const char *te
     CLEANUP(json_free) struct json *o = json_clone(obj);
     if (!condition_set(o, "Terminating", "True", "InstanceDeletionInProgress",
                        "CustomResource deletion is in progress", time_wall_ms())) {
-        told(c, w, 0, NULL, NULL);
+        status_written(c, w, 0, NULL, NULL);
         return;
     }
     CLEANUP_FREE char *path = definition_path(work_key(w), "status");
-    work_request(w, "PUT", path, o, told);
+    work_request(w, "PUT", path, o, status_written);
 }
 
 static void begin(void *ctx, struct work *w, const char *key)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a CustomResourceDefinition: its objects go first.
+/* Deletes the objects of a CustomResourceDefinition before the definition itself is removed.
  *
- * A definition that is being deleted stays until its finalizer customresourcecleanup.apiextensions.k8s.io is taken
- * away.  That is done here, when no object of the kind is left; meanwhile the condition Terminating says so. */
+ * A definition that is being deleted exists until its finalizer
+ * customresourcecleanup.apiextensions.k8s.io is removed.  This controller removes it when no object
+ * of the kind is left; until then the condition Terminating describes the state. */
 #pragma once
 
 #include "controller/controller.h"

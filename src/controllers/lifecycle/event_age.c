@@ -10,7 +10,7 @@
 #define PAGE "/api/v1/events?limit=500"
 
 struct event_age {
-    struct json *list; /* The page at work. */
+    struct json *list; /* The page of the list in work. */
     size_t next;
 };
 
@@ -52,7 +52,8 @@ static void listed(void *ctx, struct work *w, int error, const char *text, struc
     next_event(a, w);
 }
 
-/* The next event of the page that is too old, then the next page, then the next time. */
+/* Deletes the next expired event of the page; after the last one reads the next page, and
+ * after the last page waits for the next run. */
 static void next_event(struct event_age *a, struct work *w)
 {
     const struct json *items = json_get(a->list, "items"), *event = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events are news: those that were not seen again for an hour are deleted, as Kubernetes does it. */
+/* Deletes Events that were last seen more than an hour ago, as Kubernetes does. */
 #pragma once
 
 #include "api/kind.h"
@@ -9,5 +9,5 @@
 
 extern const struct controller event_age_controller;
 
-/* Pure: whether 'event' was seen last more than EVENT_TTL_MS before 'now_ms'. */
+/* Pure: whether 'event' was last seen more than EVENT_TTL_MS before 'now_ms'. */
 bool event_age_is_over(const struct json *event, int64_t now_ms);

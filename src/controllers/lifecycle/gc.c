@@ -10,17 +10,18 @@
 
 LOG_MODULE("gc");
 
-#define REFRESH_MS 50 /* After a definition changed: others may follow. */
+/* Delay after a change of a definition, because other definitions may change as well. */
+#define REFRESH_MS 50
 #define REFRESH_RETRY_MS 1000
-#define UNKNOWN_MS 30000 /* Until an owner of an unknown kind is looked for again. */
+#define UNKNOWN_MS 30000 /* Interval between checks of an owner whose kind is unknown. */
 
 /* The watch over one kind. */
 struct monitor {
     struct gc *gc;
     char *group, *version, *plural, *kind;
     bool namespaced, listed;
-    bool served;         /* Found by the last discovery. */
-    uint32_t generation; /* Of the list that is read. */
+    bool served;         /* The last discovery found the kind. */
+    uint32_t generation; /* Generation of the list being read. */
     struct informer *informer;
 };
 
@@ -29,13 +30,13 @@ struct gc {
     struct informer_set *informers;
     struct recorder *recorder;
     struct gc_graph graph;
-    struct smap monitors;    /* By "plural.group". */
-    struct workqueue *queue; /* Of uids. */
-    struct smap states;      /* What the work on each has found so far, by uid. */
+    struct smap monitors;    /* Keyed by "plural.group". */
+    struct workqueue *queue; /* Keys are uids. */
+    struct smap states;      /* The intermediate results of the work on each object, by uid. */
     bool started;
     struct loop_timer *refresh;
     struct discovery_call *asking;
-    struct discovery *kinds; /* NULL: not known yet. */
+    struct discovery *kinds; /* NULL: not read yet. */
 };
 
 static char *path_of(const struct monitor *m, const struct gc_details *d)
@@ -47,12 +48,13 @@ static char *path_of(const struct monitor *m, const struct gc_details *d)
 
 /* ---- work on one object ---- */
 
-/* What is known of it in the course of its work. */
+/* The intermediate results of the work on one object. */
 struct state {
-    struct json *object;      /* As it is now. */
-    char **absent, **waiting; /* The owners' uids, which are of 'object'. */
+    struct json *object; /* Its current state. */
+    /* The uids of absent and of waiting owners; they point into 'object'. */
+    char **absent, **waiting;
     size_t n_absent, n_waiting, n_solid, at;
-    struct smap orphans; /* Dependents that are yet to lose their reference: uid to nothing. */
+    struct smap orphans; /* Dependents that still have their reference: uid to nothing. */
 };
 
 static void state_free(void *p)
@@ -82,7 +84,7 @@ static const struct json *ref_at(const struct state *s, size_t i)
     return json_at(json_path(s->object, "metadata", "ownerReferences", NULL), i);
 }
 
-/* The last step of a work: what has gone meanwhile is as good as done. */
+/* The last step of a work; an object that is gone by now needs no further step. */
 static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     if (error < 0 && error != -ENOENT) {
@@ -115,7 +117,7 @@ static void delete_last(struct gc *g, struct work *w, const struct gc_node *n,
 struct dependents {
     struct gc *gc;
     size_t n;
-    bool circle; /* One of them waits for its own dependents. */
+    bool circle; /* A dependent waits for its own dependents: a cycle of owners. */
     bool queue;
 };
 
@@ -136,7 +138,8 @@ static struct dependents see_dependents(struct gc *g, const char *uid, bool queu
     return d;
 }
 
-/* It goes when no dependent blocks it; the last one that goes tells (queue_owners). */
+/* The object is removed when no dependent blocks it; the deletion of the last
+ * dependent queues it again (queue_owners). */
 static void wait_for_dependents(struct gc *g, struct work *w, const struct gc_node *n,
                                 const struct state *s)
 {
@@ -187,7 +190,7 @@ static void orphan_read(void *ctx, struct work *w, int error, const char *text, 
                     orphan_written);
 }
 
-/* After the last of them, the owner may go. */
+/* Removes the reference of the next dependent; after the last one, the owner may be removed. */
 static void next_orphan(struct gc *g, struct work *w, struct state *s)
 {
     const struct gc_node *dependent = NULL, *n = gc_graph_find(&g->graph, work_key(w));
@@ -240,7 +243,8 @@ static void decide(struct gc *g, struct work *w, struct state *s)
     }
     struct dependents d = see_dependents(g, n->uid, false);
     if (s->n_waiting > 0 && d.n > 0) {
-        /* Who waits for us must not be waited for. */
+        /* In a cycle of owners, an object whose dependents wait for it must not block the deletion
+         * of its own owners. */
         const struct json *refs = json_path(s->object, "metadata", "ownerReferences", NULL), *ref;
         bool blocks = false;
         JSON_FOREACH (ref, refs) {
@@ -283,8 +287,8 @@ static void owner_read(void *ctx, struct work *w, int error, const char *text, s
     next_owner(g, w, s);
 }
 
-static void tell_invalid(struct gc *g, const struct gc_node *n, const struct json *object,
-                         const struct json *ref)
+static void report_invalid(struct gc *g, const struct gc_node *n, const struct json *object,
+                           const struct json *ref)
 {
     const struct monitor *m = n->kind;
     CLEANUP_FREE char *version =
@@ -298,7 +302,7 @@ static void tell_invalid(struct gc *g, const struct gc_node *n, const struct jso
                    text);
 }
 
-/* Reads the owners one after the other, then decides. */
+/* Reads the owners one after the other, then decides on the object. */
 static void next_owner(struct gc *g, struct work *w, struct state *s)
 {
     static struct log_limit limit;
@@ -321,7 +325,7 @@ static void next_owner(struct gc *g, struct work *w, struct state *s)
         return;
     }
     if (k->namespaced && !n->more->ns) {
-        tell_invalid(g, n, s->object, ref);
+        report_invalid(g, n, s->object, ref);
         done(g, w);
         return;
     }
@@ -341,7 +345,7 @@ static void object_read(void *ctx, struct work *w, int error, const char *text, 
         return;
     }
     if (!obj || !n || !n->more || !streq(obj_uid(obj), n->uid)) {
-        done(g, w); /* Gone, which its watch tells too. */
+        done(g, w); /* The object is gone; its watch reports that, too. */
         return;
     }
     struct state *s = NEW(struct state);
@@ -379,9 +383,9 @@ static void begin(void *ctx, struct work *w, const char *key)
     work_request_as(w, "GET", path, API_ACCEPT_METADATA, NULL, NULL, object_read);
 }
 
-/* ---- what the watches tell ---- */
+/* ---- events of the watches ---- */
 
-/* The owners of 'n' that waited for it alone look again. */
+/* Queues the owners of 'n' that waited for 'n' only. */
 static void queue_owners(struct gc *g, const struct gc_node *n)
 {
     for (size_t i = 0; n->more && i < n->more->n_refs; i++) {
@@ -393,7 +397,8 @@ static void queue_owners(struct gc *g, const struct gc_node *n)
     }
 }
 
-/* Whether the object 'owner' is what 'ref' says it is, seen from the reference's namespace. */
+/* Whether the object 'owner' has the namespace and name that 'ref' names,
+ * seen from the dependent's namespace. */
 static bool is_where_said(const struct gc_node *owner, const struct gc_ref *ref)
 {
     const struct monitor *m = owner->kind;
@@ -401,7 +406,7 @@ static bool is_where_said(const struct gc_node *owner, const struct gc_ref *ref)
     return streq(m->kind, ref->kind) && owner->place == gc_place(ns, ref->name);
 }
 
-/* Whether an owner is not there, or waits. */
+/* Whether an owner is absent or waits for its dependents. */
 static bool misses_owner(const struct gc *g, const struct gc_node *n)
 {
     for (size_t i = 0; n->more && i < n->more->n_refs; i++) {
@@ -430,7 +435,7 @@ static void changed(void *ctx, const char *key, const struct json *old, const st
     const struct gc_node *before = gc_graph_find(&g->graph, obj_uid(obj));
     bool was_waiting = before && before->more && before->more->foreground;
     if (before) {
-        queue_owners(g, before); /* It may have lost a reference. */
+        queue_owners(g, before); /* The object may have lost a reference. */
     }
     struct gc_node *n = gc_graph_set(&g->graph, m, obj);
     if (!n) {
@@ -464,7 +469,7 @@ static void listing(void *ctx)
     ((struct monitor *) ctx)->generation++;
 }
 
-/* Nothing is collected before all kinds have told what there is. */
+/* Starts collecting when the lists of all kinds are complete. */
 static void collect_if_listed(struct gc *g)
 {
     struct smap_entry *se;
@@ -485,7 +490,7 @@ static void collect_if_listed(struct gc *g)
     workqueue_start(g->queue);
 }
 
-/* What was not on the list has gone. */
+/* Objects that the list did not contain are gone. */
 static void listed(void *ctx)
 {
     struct monitor *m = ctx;
@@ -512,7 +517,7 @@ static void monitor_free(void *p)
     free(m);
 }
 
-/* A Project is the Namespace of its name in other words, and would be told twice. */
+/* A Project is a view of the Namespace of the same name, and would be collected twice. */
 static bool is_collected(const struct discovery *d, const struct api_kind *k)
 {
     bool project = streq(k->plural, "projects") && streq(k->group, "project.openshift.io");
@@ -560,7 +565,7 @@ static void discovered(void *ctx, int error, const char *text, struct discovery 
     struct smap_entry *se;
     g->asking = NULL;
     if (error < 0) {
-        log_warn("kinds are not known", "error=\"%s\"", text);
+        log_warn("the kinds of the server cannot be read", "error=\"%s\"", text);
         loop_timer_arm(g->refresh, REFRESH_RETRY_MS);
         return;
     }
@@ -614,7 +619,7 @@ static void definition_changed(void *ctx, const char *key, const struct json *ol
     loop_timer_arm(((struct gc *) ctx)->refresh, REFRESH_MS);
 }
 
-/* Its name is that of the kind. */
+/* The definition's name is the kind's. */
 static void definition_deleted(void *ctx, const char *key, const struct json *obj)
 {
     struct gc *g = ctx;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The garbage collector: objects go when their owners have gone.
+/* The garbage collector: deletes objects whose owners no longer exist.
  *
- * It watches the metadata of all kinds that can be deleted, custom ones too, and follows ownerReferences:
- * - an object all of whose owners are absent is deleted; one with an owner left only loses the references;
- * - an owner that is deleted in the foreground (finalizer foregroundDeletion) stays until the dependents which
- *   block it have gone; one that is deleted as orphaning (finalizer orphan), until they have lost the reference.
- * Absence is never believed from memory: the owner is read first, by kind, name and uid.  Owners are in the
- * object's own namespace or in none; a reference from an object without a namespace to one with a namespace
- * cannot be right, and nothing is deleted for it. */
+ * It watches the metadata of all kinds that can be deleted, custom ones included, and follows
+ * ownerReferences:\x01- an object whose owners are all absent is deleted; an object with at
+ * least one existing owner only\x01  loses the references to absent ones;\x01- an owner deleted
+ * in the foreground (finalizer foregroundDeletion) remains until the dependents\x01  that block
+ * it are gone; an owner whose dependents are to be orphaned (finalizer orphan) remains\x01
+ * until they have lost the reference.\x01Absence is never concluded from the graph in memory:
+ * the owner is read first, by kind, name and\x01uid.  Owners are in the object's own namespace
+ * or have none; a reference from an object without a\x01namespace to an object with one is
+ * invalid, and nothing is deleted because of it. */
 #pragma once
 
 #include "controller/controller.h"

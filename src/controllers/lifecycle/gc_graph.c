@@ -177,7 +177,7 @@ enum gc_owner gc_owner_state(const struct json *owner, const char *uid)
                                                                                : GC_OWNER_SOLID;
 }
 
-/* A merge patch of metadata that fails when the object has changed; an empty list is none. */
+/* A merge patch of metadata that fails when the object has changed; an empty list is removed. */
 static struct json *patch_of(const struct json *obj, const char *key, struct json *v)
 {
     struct json *patch = json_object(), *meta = json_ensure_object(patch, "metadata");

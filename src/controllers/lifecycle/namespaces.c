@@ -13,17 +13,18 @@
 LOG_MODULE("namespaces");
 
 #define FINALIZER "kubernetes"
-#define POLL_MIN_MS 100 /* While objects wait for their own finalizers; doubles with each round. */
+/* First pause while objects wait for their own finalizers; it doubles with each round. */
+#define POLL_MIN_MS 100
 #define POLL_MAX_MS 10000
 
-/* How far one Namespace is emptied. */
+/* The progress of emptying one Namespace. */
 struct purge {
     struct namespaces *owner;
     struct work *work; /* NULL: between rounds. */
     struct discovery_call *asking;
     struct discovery *kinds;
-    size_t at; /* The kind at work. */
-    /* What this round has left: numbers by kind, and by finalizer. */
+    size_t at; /* Index of the kind in work. */
+    /* Remaining objects of this round: counts by kind, and by finalizer. */
     struct smap left, finalizers;
     struct backoff rounds;
 };
@@ -32,10 +33,10 @@ struct namespaces {
     struct api_client *client;
     struct workqueue *queue;
     struct informer *informer;
-    struct smap purges; /* By namespace. */
+    struct smap purges; /* By name of the namespace. */
 };
 
-/* ---- what is left ---- */
+/* ---- remaining objects ---- */
 
 struct count {
     size_t n;
@@ -61,8 +62,9 @@ static void describe(const struct smap *m, const char *verb, struct strbuf *out)
     }
 }
 
-/* Writes into 'ns' what is left; false: it says so already. */
-static bool tell(const struct purge *pu, struct json *ns)
+/* Writes the remaining objects into the conditions of 'ns'; returns false
+ * if they are the same already. */
+static bool report(const struct purge *pu, struct json *ns)
 {
     int64_t now = time_wall_ms();
     bool left = smap_size(&pu->left) > 0, waiting = smap_size(&pu->finalizers) > 0;
@@ -173,9 +175,9 @@ static void wait_round(struct namespaces *n, struct work *w)
     work_wait(w, ms);
 }
 
-static void told(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+static void status_written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
-    /* A conflict is told again with the next round. */
+    /* After a conflict the next round writes the conditions. */
     wait_round(ctx, w);
 }
 
@@ -187,12 +189,12 @@ static void end_round(struct namespaces *n, struct work *w, struct purge *pu)
         return;
     }
     CLEANUP(json_free) struct json *o = json_clone(ns);
-    if (!tell(pu, o)) {
+    if (!report(pu, o)) {
         wait_round(n, w);
         return;
     }
     CLEANUP_FREE char *path = api_path("v1", "namespaces", NULL, work_key(w), "status");
-    work_request(w, "PUT", path, o, told);
+    work_request(w, "PUT", path, o, status_written);
 }
 
 static const struct api_kind *kind_at(const struct purge *pu)
@@ -247,8 +249,8 @@ static void deleted_all(void *ctx, struct work *w, int error, const char *text, 
     work_request_as(w, "GET", page, API_ACCEPT_METADATA_LIST, NULL, NULL, listed);
 }
 
-/* Deletes the objects of the kind at pu->at, or of the next one that has a namespace; after the last, the round
- * ends. */
+/* Deletes the objects of the kind at pu->at, or of the next one that has a namespace;
+ * after the last, the round ends. */
 static void next_kind(struct namespaces *n, struct work *w, struct purge *pu)
 {
     const unsigned needed = DISCOVERY_LIST | DISCOVERY_DELETE_COLLECTION;
@@ -270,7 +272,7 @@ static void discovered(void *ctx, int error, const char *text, struct discovery 
     struct purge *pu = ctx;
     pu->asking = NULL;
     if (error < 0) {
-        again(pu->owner, pu->work, error, "learn the kinds", text);
+        again(pu->owner, pu->work, error, "read the kinds of the server", text);
         return;
     }
     pu->kinds = d;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The namespace controller: empties a Namespace that is being deleted, then lets it go.
+/* The namespace controller: deletes all objects of a Namespace that is
+ * being deleted, then removes its finalizer.
  *
- * A Namespace with a deletionTimestamp stays until its finalizer "kubernetes" is taken away.  That is done
- * here, by its subresource finalize, when no object of any namespaced kind is left in it: each round asks the
- * server which kinds there are, custom ones too.  What is left waits for finalizers of its own; conditions of
- * the Namespace say what that is. */
+ * A Namespace with a deletionTimestamp exists until its finalizer "kubernetes" is removed.  This
+ * controller removes it through the subresource finalize when no object of any namespaced kind is
+ * left in the namespace; each round reads the kinds from the server, custom ones included.
+ * Remaining objects wait for finalizers of their own; conditions of the Namespace list them. */
 #pragma once
 
 #include "controller/controller.h"
 
 extern const struct controller namespaces_controller;
 
-/* Pure: an owned copy of the Namespace 'ns' without the finalizer "kubernetes"; NULL when it is not being
- * deleted or has none. */
+/* Pure: an owned copy of the Namespace 'ns' without the finalizer "kubernetes"; NULL: it is not
+ * being deleted, or has no such finalizer. */
 struct json *namespaces_finalized(const struct json *ns);

@@ -125,7 +125,7 @@ bool netconf_apply(const struct netconf *c, struct json *object)
         json_append(list, entry);
     }
     bool changed = set_if_other(object, "clusterNetworks", list);
-    /* The fields of the time before there were several ranges repeat the first one. */
+    /* The fields from before there were several ranges repeat the first range. */
     changed |= set_if_other(object, "network", json_string(PREFIX_TEXT(c->ranges[0].cidr)));
     changed |= set_if_other(object, "hostsubnetlength", json_int(c->ranges[0].host_bits));
     changed |= set_if_other(object, "serviceNetwork", json_string(PREFIX_TEXT(c->service)));
@@ -143,7 +143,7 @@ struct json *netconf_object(const struct netconf *c)
     return o;
 }
 
-/* Adds one to the list of offenders in 'text', which says after ten of them that there are more. */
+/* Appends to the list of offenders in 'text'; after ten of them appends only "and more". */
 static void add_offender(struct strbuf *text, size_t *n, const char *kind, const struct json *o,
                          const char *where)
 {
@@ -158,7 +158,8 @@ static void add_offender(struct strbuf *text, size_t *n, const char *kind, const
                 obj_name(o), where);
 }
 
-/* Whether the address lies in the present cluster networks.  A node may have reported any other for its pod. */
+/* Whether the address lies in the current cluster networks.  A node may have
+ * reported an address outside of them for its pod. */
 static bool is_given_out(const struct json *current, uint32_t addr)
 {
     const struct json *item;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cluster's network as the master's configuration gives it, the ClusterNetwork object it becomes, and
- * the rules for starting with it.  Pure. */
+/* The configuration of the cluster's network, the ClusterNetwork object made
+ * from it, and the checks at start.  Pure. */
 #pragma once
 
 #include "sdn/address.h"
@@ -15,48 +15,50 @@ struct netconf {
     struct subnet_range ranges[SDN_MAX_CLUSTER_NETWORKS];
     size_t n_ranges;
     struct ip4_prefix service;
-    struct address_ranges foreign; /* Pods' addresses given by other CNI plug-ins. */
+    /* Ranges from which other CNI plug-ins give addresses to pods. */
+    struct address_ranges foreign;
     enum sdn_plugin plugin;
     uint16_t vxlan_port;
     uint32_t mtu;
 };
 
-/* 10.128.0.0/14 with 9 host bits, services 172.30.0.0/16, redhat/openshift-ovs-subnet, port 4789, MTU
- * 1450. */
+/* 10.128.0.0/14 with 9 host bits, services 172.30.0.0/16, redhat/openshift-ovs-subnet,
+ * port 4789, MTU 1450. */
 void netconf_defaults(struct netconf *c);
-/* Ranges as subnet_ranges_check has them, none overlapping the service network; port and MTU in bounds.
- * -EINVAL names the key below networkConfig. */
+/* Checks that the ranges satisfy subnet_ranges_check and do not overlap the service network, and
+ * that port and MTU are in bounds.  -EINVAL names the key below networkConfig. */
 int netconf_check(const struct netconf *c, struct err *e);
 
 /* Whether an address, or a whole prefix, lies in one of the cluster networks. */
 bool netconf_has_address(const struct netconf *c, uint32_t addr);
 bool netconf_has_prefix(const struct netconf *c, struct ip4_prefix p);
 
-/* The rules for nodes' addresses that follow from these networks. */
+/* The rules for addresses of nodes that follow from these networks. */
 void netconf_node_rules(const struct netconf *c, struct node_rules *ret);
 
 /* Owned ClusterNetwork "default". */
 struct json *netconf_object(const struct netconf *c);
-/* Writes the fields of the configuration into 'object', an existing ClusterNetwork "default", and returns
- * whether that changed it. */
+/* Writes the fields of the configuration into 'object', an existing ClusterNetwork "default",
+ * and returns whether that changed it. */
 bool netconf_apply(const struct netconf *c, struct json *object);
 
-/* Whether the cluster that has 'current' as its ClusterNetwork may go on with 'c': the service network must
- * be the same, and each HostSubnet of 'hostsubnets' and each pod of 'pods' (arrays of objects; pods of
- * the host's network aside, and those whose address is none of the present cluster networks) must lie in the cluster
- * networks.  -EINVAL lists up to ten offenders. */
+/* Whether 'c' is compatible with the cluster whose ClusterNetwork is 'current': the service network
+ * must be the same, and each HostSubnet of 'hostsubnets' and each pod of 'pods' (arrays of objects)
+ * must lie in the cluster networks.  Pods on the host's network and pods whose address is outside
+ * the current cluster networks are ignored.  -EINVAL lists up to ten offenders. */
 int netconf_check_change(const struct netconf *c, const struct json *current,
                          const struct json *hostsubnets, const struct json *pods, struct err *e);
 
-/* A network that an interface of this host is in. */
+/* A network to which an interface of this host belongs. */
 struct netconf_host_net {
     char ifname[16];
     struct ip4_prefix net; /* Canonical. */
-    uint32_t addr;         /* The host's own. */
+    uint32_t addr;         /* The host's own address. */
 };
 /* Whether an SDN made the interface. */
 bool netconf_is_own_interface(const char *ifname);
-/* The host must not be in the cluster's own networks, else the master could reach neither.  Interfaces that
- * an SDN made (tun0, br0, lbr0) are skipped.  -EADDRINUSE names both networks. */
+/* Checks that the host's networks do not overlap the cluster's, because otherwise the
+ * master could reach neither.  Interfaces made by an SDN (tun0, br0, lbr0) are
+ * ignored.  -EADDRINUSE names both networks. */
 int netconf_check_host(const struct netconf *c, const struct netconf_host_net *nets, size_t n,
                        struct err *e);

@@ -40,7 +40,7 @@ static bool address_usable(const struct subnet_rules *rules, const char *node, c
     return false;
 }
 
-/* Refuses an address that another node's HostSubnet has: the first node keeps it. */
+/* Refuses an address that is the hostIP of another node's HostSubnet: the first node keeps it. */
 static void refuse_address_of_another(const struct subnet_rules *rules, const struct json *node,
                                       struct subnet_plan *p)
 {
@@ -65,7 +65,7 @@ static void plan_without_node(const struct json *hs, struct subnet_plan *p)
     }
 }
 
-/* ---- what other nodes are to know ---- */
+/* ---- annotations for other nodes ---- */
 
 void subnet_plan_addresses(const struct node_rules *rules, const struct json *node,
                            struct sdn_addresses *ret)
@@ -121,13 +121,14 @@ void subnet_plan_make(const struct subnet_rules *rules, const struct json *node,
     ret->host_ip = node_internal_ip(node);
     const char *owner = hostsubnet ? obj_annotation(hostsubnet, ANNOTATION_NODE_UID) : NULL;
     if (owner && *owner && !streq(owner, ret->uid)) {
-        ret->step = SUBNET_DELETE; /* Of a Node of this name that was deleted. */
+        ret->step = SUBNET_DELETE; /* It belongs to a deleted Node of this name. */
         return;
     }
     struct ip4_prefix subnet = {0};
     int r = hostsubnet ? hostsubnet_prefix(hostsubnet, &subnet) : 0;
     if (r < 0 && !obj_annotation(hostsubnet, ANNOTATION_ASSIGN_SUBNET)) {
-        /* Its pods may have addresses of the subnet that it had: it must not be given to another node. */
+        /* Pods of the node may have addresses of its previous subnet, which must
+         * not be given to another node. */
         const char *text = json_path_string(hostsubnet, "subnet", NULL);
         explain(ret, REASON_BAD_SUBNET,
                 "subnet \"%.64s\" cannot be read: correct the HostSubnet; until then no subnet "
@@ -193,8 +194,8 @@ struct json *subnet_plan_assign(const struct json *hostsubnet, struct ip4_prefix
     return o;
 }
 
-/* Whether the condition is one that was set here, or by a cloud's route controller, which has no part in
- * this network.  Others are the node's own word on its state. */
+/* Whether this controller or a cloud's route controller (which has no part in this network) set the
+ * condition.  Other conditions are the node's own statements. */
 static bool is_ours(const struct json *condition)
 {
     static const char *const reasons[] = {REASON_NO_SUBNET, REASON_BAD_ADDRESS, REASON_BAD_SUBNET,
@@ -233,8 +234,8 @@ struct json *subnet_plan_condition(const struct json *node, const char *reason, 
 
 struct claim {
     const struct json *o;
-    const char *created; /* RFC 3339 in UTC: sorts as text. */
-    struct ip4_prefix p; /* The subnet, or the host's address. */
+    const char *created; /* RFC 3339 in UTC, so that times sort as text. */
+    struct ip4_prefix p; /* The subnet, or the address of the host. */
 };
 
 static int claim_by_prefix(const void *x, const void *y)
@@ -256,8 +257,8 @@ static bool claim_is_older(const struct claim *a, const struct claim *b)
     return r ? r < 0 : strcmp(obj_name(a->o), obj_name(b->o)) < 0;
 }
 
-/* Sorted by address, then length, prefixes that overlap one stand after it, up to its end: one claim that
- * reaches farthest is all that needs to be remembered. */
+/* Finds overlaps after sorting by address, then length: a prefix that overlaps an earlier one
+ * begins before the end of it, so that it is enough to remember the claim with the highest end. */
 static void find_conflicts(struct claim *claims, size_t n, const char *reason,
                            struct subnet_conflict **list, size_t *n_list, size_t *cap)
 {

@@ -13,16 +13,16 @@ LOG_MODULE("subnets");
 
 #define CONFLICT_DELAY_MS 500
 
-/* What is known about one name, beside the objects in the informers. */
+/* The state of one name, in addition to the objects in the informers. */
 struct entry {
-    struct list waiting; /* In the controller's 'waiting', or alone. */
-    bool has_mark;       /* 'mark' is that of the HostSubnet in the informer. */
-    bool blind;          /* The HostSubnet's subnet cannot be read: it may be any. */
-    bool has_grant;      /* 'grant' was allocated, and its HostSubnet not yet seen. */
+    struct list waiting; /* In the controller's 'waiting', or unlinked. */
+    bool has_mark;       /* 'mark' is the subnet of the HostSubnet in the informer. */
+    bool blind;          /* The HostSubnet's subnet cannot be read, and may be any. */
+    bool has_grant;      /* 'grant' was allocated, and its HostSubnet has not been seen yet. */
     struct ip4_prefix mark, grant;
-    bool condition_checked; /* The work under way has seen to the Node's condition. */
-    struct said trouble;    /* Reason and message why the node has no subnet. */
-    struct said conflict;   /* With another HostSubnet. */
+    bool condition_checked; /* The work under way has checked the Node's condition. */
+    struct said trouble;    /* The reported reason why the node has no subnet. */
+    struct said conflict;   /* The reported conflict with another HostSubnet. */
     char *host_ip;          /* hostIP of its HostSubnet, stored or being written; NULL: none. */
     char *refused_ip;       /* Address refused because another entry has it; NULL: none. */
     char name[];
@@ -36,9 +36,9 @@ struct subnets {
     struct informer *nodes, *hostsubnets;
     struct subnet_alloc *alloc;
     struct smap entries;
-    struct smap owners;  /* hostIP to the entry that has it. */
-    size_t n_blind;      /* While there are such entries, no subnet is given out. */
-    struct list waiting; /* Entries for which no subnet was left, oldest first. */
+    struct smap owners;  /* hostIP to the entry that owns it. */
+    size_t n_blind;      /* Number of blind entries; while it is not 0, no subnet is allocated. */
+    struct list waiting; /* Entries for which no subnet was free, oldest first. */
     struct loop_timer *conflict_timer;
     bool started;
     struct log_limit limit;
@@ -74,7 +74,7 @@ static void entry_free(void *p)
 
 /* ---- the addresses of nodes ---- */
 
-/* Queues the nodes that were refused this address. */
+/* Queues the nodes to which this address was refused. */
 static void wake_refused(struct subnets *s, const char *ip)
 {
     struct smap_entry *se;
@@ -96,7 +96,8 @@ static void give_up_host_ip(struct subnets *s, struct entry *en)
     }
 }
 
-/* Notes the hostIP of the entry's HostSubnet.  If two HostSubnets have one hostIP already, the first one is the owner. */
+/* Records the hostIP of the entry's HostSubnet.  If two HostSubnets have one
+ * hostIP already, the first one is the owner. */
 static void take_host_ip(struct subnets *s, struct entry *en, const char *ip)
 {
     if (!streq_null(en->host_ip, ip)) {
@@ -115,7 +116,7 @@ static const char *owner_of(const struct subnets *s, const struct json *node)
     return en ? en->name : NULL;
 }
 
-/* Lets nodes that wait for a subnet try again, as many as can get one. */
+/* Queues as many nodes that wait for a subnet as there are free subnets. */
 static void wake_waiting(struct subnets *s)
 {
     if (list_is_empty(&s->waiting)) {
@@ -149,9 +150,9 @@ static void put_status(struct work *w, const struct json *node, work_answer_fn *
     work_request(w, "PUT", path, node, then);
 }
 
-/* Once for each reason and message, until all is well. */
-static void tell(struct subnets *s, struct entry *en, const struct json *node, const char *reason,
-                 const char *message)
+/* Reports each reason and message once, until the problem is over. */
+static void report(struct subnets *s, struct entry *en, const struct json *node, const char *reason,
+                   const char *message)
 {
     CLEANUP_FREE char *text = xasprintf("%s: %s", reason, message);
     if (said_is_news(&en->trouble, text)) {
@@ -170,15 +171,15 @@ static void condition_set(void *ctx, struct work *w, int error, const char *text
     }
 }
 
-/* The node stays without network: says so on the Node, unless it is said there already, and ends the
- * work. */
+/* The node stays without network: reports that in the Node's condition,
+ * unless it is there already, and ends the work. */
 static void refuse(struct subnets *s, struct work *w, struct entry *en, const struct json *node,
                    const char *reason, const char *message)
 {
     CLEANUP(json_free)
     struct json *o = subnet_plan_condition(node, reason, message, time_wall_ms());
     if (o) {
-        tell(s, en, node, reason, message);
+        report(s, en, node, reason, message);
         put_status(w, o, condition_set);
     } else {
         work_done(w);
@@ -207,12 +208,12 @@ static void created(void *ctx, struct work *w, int error, const char *text, stru
         work_done(w);
         return;
     }
-    /* The server said no: nothing was written.  After anything else the same subnet is tried again, as it
-     * may have been. */
+    /* After these errors nothing was written.  After any other error the same subnet is tried
+     * again, because it may have been written. */
     if (error == -EINVAL || error == -EACCES || error == -EPERM) {
         const struct json *node = informer_get(s->nodes, en->name);
         if (node) {
-            tell(s, en, node, REASON_REFUSED, text);
+            report(s, en, node, REASON_REFUSED, text);
         }
         release(s, &en->has_grant, en->grant);
     }
@@ -227,7 +228,7 @@ static void deleted(void *ctx, struct work *w, int error, const char *text, stru
         work_retry(w, error, "delete the host subnet", text);
         return;
     }
-    /* It is gone, or was never there. */
+    /* The HostSubnet is deleted, or never existed. */
     release(s, &en->has_grant, en->grant);
     work_done(w);
 }
@@ -245,7 +246,8 @@ static void delete_hostsubnet(struct work *w, const char *name, const struct jso
     work_request(w, "DELETE", path, options, deleted);
 }
 
-/* The entry has a subnet, its old one or a new one; false: none is left, or none can be proved to be free. */
+/* Allocates a subnet for the entry, or keeps the one that it has; false: none
+ * is free, or none can be proved to be free. */
 static bool grant(struct subnets *s, struct entry *en)
 {
     if (!en->has_grant && !s->n_blind) {
@@ -257,7 +259,7 @@ static bool grant(struct subnets *s, struct entry *en)
     return en->has_grant;
 }
 
-/* A HostSubnet whose subnet cannot be read. */
+/* The name of a HostSubnet whose subnet cannot be read. */
 static const char *blind_name(const struct subnets *s)
 {
     struct smap_entry *se;
@@ -310,8 +312,9 @@ static void condition_cleared(void *ctx, struct work *w, int error, const char *
     reconcile(s, w, work_key(w));
 }
 
-/* The node can have a network: a condition that says it cannot goes first, so that whoever sees the
- * HostSubnet does not see that any more.  True: a request for it is under way. */
+/* Removes a condition that reports a missing network, before the HostSubnet is
+ * written, so that a client that sees the HostSubnet no longer sees the condition.
+ * Returns true if a request for that is under way. */
 static bool clear_condition(struct work *w, struct entry *en, const struct json *node)
 {
     (void) said_is_news(&en->trouble, NULL);
@@ -348,7 +351,8 @@ static void create_hostsubnet(struct subnets *s, struct work *w, struct entry *e
     work_request(w, "POST", path, o, created);
 }
 
-/* There is neither a Node nor a HostSubnet; what was granted may have been written all the same. */
+/* There is neither a Node nor a HostSubnet; a subnet that was allocated
+ * may have been written nevertheless. */
 static void clean_up(struct subnets *s, struct work *w, struct entry *en)
 {
     if (en->has_grant) {
@@ -367,7 +371,7 @@ static void begin(void *ctx, struct work *w, const char *key)
     reconcile(s, w, key);
 }
 
-/* Remembers the address, so that the node is queued when its owner gives it up. */
+/* Remembers the address, so that the node is queued when the owner of the address gives it up. */
 static void note_refused_ip(struct entry *en, const struct subnet_plan *plan, const char *owner)
 {
     bool taken = plan->step == SUBNET_REFUSE && owner && !streq(owner, en->name);
@@ -379,7 +383,7 @@ static void note_refused_ip(struct entry *en, const struct subnet_plan *plan, co
 
 struct claims {
     const char *name;
-    struct sdn_addresses *addresses; /* Of the Node of this name. */
+    struct sdn_addresses *addresses; /* The addresses of the Node of this name. */
 };
 
 static void drop_claimed(struct sdn_addresses *a, const char *text)
@@ -395,7 +399,7 @@ static void drop_claimed(struct sdn_addresses *a, const char *text)
     }
 }
 
-/* The first one who has an address keeps it. */
+/* The first node that has an address keeps it. */
 static void drop_addresses_of(void *ctx, const char *key, const struct json *obj)
 {
     struct claims *c = ctx;
@@ -440,7 +444,8 @@ static void reconcile(void *ctx, struct work *w, const char *key)
     subnet_plan_make(&rules, node, hs, &plan);
     note_refused_ip(en, &plan, rules.owner);
     if (plan.step != SUBNET_CREATE && plan.step != SUBNET_ASSIGN) {
-        /* It does not wait any more: the next one may have what this one was woken for. */
+        /* The entry does not wait any more; if it was woken for a free subnet,
+         * the next one can have it. */
         list_remove(&en->waiting);
         wake_waiting(s);
     }
@@ -474,9 +479,9 @@ static void reconcile(void *ctx, struct work *w, const char *key)
         return;
     case SUBNET_DELETE:
         log_info("host subnet deleted", "node=%s reason=\"%s\"", key,
-                 plan.reason ? plan.message : "its node is gone or was made anew");
+                 plan.reason ? plan.message : "its node was deleted or replaced");
         if (plan.reason) {
-            tell(s, en, node, plan.reason, plan.message);
+            report(s, en, node, plan.reason, plan.message);
         }
         delete_hostsubnet(w, key, hs);
         return;
@@ -497,7 +502,7 @@ static void collect(void *ctx, const char *key, const struct json *obj)
     l->list[l->n++] = obj;
 }
 
-/* Told once for each pair; the allocator avoids both in any case. */
+/* Reports each pair once; the allocator avoids both subnets in any case. */
 static void check_conflicts(void *ctx)
 {
     struct subnets *s = ctx;
@@ -515,7 +520,7 @@ static void check_conflicts(void *ctx)
                       json_path_string(a, field, NULL), obj_name(a));
         struct entry *en = entry_get(s, obj_name(b));
         if (said_is_news(&en->conflict, message)) {
-            log_warn("host subnets collide", "reason=%s message=\"%s\"", list[i].reason, message);
+            log_warn("host subnets conflict", "reason=%s message=\"%s\"", list[i].reason, message);
             recorder_event(s->recorder, NETWORK_API_VERSION, "HostSubnet", b, EVENT_WARNING,
                            list[i].reason, message);
         }
@@ -526,7 +531,7 @@ static void check_conflicts(void *ctx)
 
 /* ---- informers ---- */
 
-/* What is there when the controllers start is queued in an order of its own; see queue_all. */
+/* Objects that exist when the controllers start are queued in a special order; see queue_all. */
 static void queue(struct subnets *s, const char *key)
 {
     if (s->started) {
@@ -577,7 +582,7 @@ static void hostsubnet_changed(void *ctx, const char *key, const struct json *ol
     if (has) {
         subnet_alloc_mark(s->alloc, p);
     }
-    /* Only now, so that no one gets what is held all along. */
+    /* Allocation begins only now, so that no node gets a subnet that is in use already. */
     if (!en->blind) {
         release(s, &en->has_mark, en->mark);
     }
@@ -590,8 +595,8 @@ static void hostsubnet_changed(void *ctx, const char *key, const struct json *ol
     queue(s, key);
 }
 
-/* Whether the HostSubnet 'obj', which was deleted, is that of the Node there is: then somebody deleted it by
- * hand, and the node gets the same subnet again, for its pods have addresses of it. */
+/* Whether the deleted HostSubnet 'obj' belongs to the existing Node.  Then an administrator deleted
+ * it by hand, and the node gets the same subnet again, because its pods have addresses of it. */
 static bool belongs_to_node(const struct subnets *s, const char *key, const struct json *obj)
 {
     const struct json *node = informer_get(s->nodes, key);
@@ -608,7 +613,7 @@ static void hostsubnet_deleted(void *ctx, const char *key, const struct json *ob
         netconf_has_prefix(&s->conf, en->mark)) {
         (void) subnet_alloc_release(s->alloc, en->mark);
         en->has_mark = false;
-        if (!subnet_alloc_overlaps(s->alloc, en->mark)) { /* Else it was right to delete it. */
+        if (!subnet_alloc_overlaps(s->alloc, en->mark)) { /* Otherwise deleting it was right. */
             subnet_alloc_mark(s->alloc, en->mark);
             en->grant = en->mark;
             en->has_grant = true;
@@ -628,7 +633,7 @@ struct newest {
     struct ip4_prefix subnet;
 };
 
-/* The HostSubnet that was made for a Node last: there the cursor stood. */
+/* Finds the HostSubnet that was made most recently for a Node: allocation continues behind it. */
 static void find_newest(void *ctx, const char *key, const struct json *obj)
 {
     struct newest *newest = ctx;
@@ -652,7 +657,8 @@ static int by_age(const void *x, const void *y)
     return r ? r : strcmp(obj_name(a), obj_name(b));
 }
 
-/* Oldest first: nodes that came while no controller ran get their subnets in the order of registration. */
+/* Queues the oldest Node first: nodes that were created while no controller ran get
+ * their subnets in the order of registration. */
 static void queue_all(struct subnets *s, const struct informer *i)
 {
     struct object_list all = {0};

@@ -9,7 +9,8 @@
 
 #define OTHERS_LOOK_MS 50
 #define REFUSED_LOOK_MS 500
-#define PATIENCE 5 /* Pauses that are waited for others whose objects cannot be written. */
+/* Number of pauses to wait for other projects whose objects cannot be written. */
+#define PATIENCE 5
 
 int vnid_state_read(const struct json *nn, struct vnid_state *ret)
 {
@@ -38,7 +39,7 @@ static bool is_own(const struct vnid_view *v, uint32_t id)
 
 enum goal { GOAL_NOTHING, GOAL_ID, GOAL_FRESH, GOAL_IMPOSSIBLE };
 
-/* What the request comes to for a project that has the id 'now'. */
+/* The goal of the request for a project whose id is 'now'. */
 static enum goal find_goal(const char *project, const struct vnid_state *s,
                            const struct vnid_view *v, uint32_t now, uint32_t *ret_id,
                            char reason[200])
@@ -101,18 +102,20 @@ static bool pause_is_over(const struct vnid_state *s, const struct vnid_view *v)
     return v->now_ms - s->since_ms >= v->pause_ms;
 }
 
-/* ---- what others do ---- */
+/* ---- other projects ---- */
 
 struct others {
     const struct vnid_view *view;
     const char *project;
     uint32_t from, to;
-    bool switched; /* Ours has done all but the last step, else all but the last two. */
+    /* This project has done all steps but the last one; otherwise all but the last two. */
+    bool switched;
     bool found;
 };
 
-/* One that leaves the network which ours is to enter, or enters the one that ours is to leave: one must be
- * through first, else the two would meet who never may. */
+/* Whether the other project leaves the network that this one is to enter, or enters the one
+ * that this one is to leave.  One of them must finish first; otherwise pods could reach
+ * each other that may not before or after. */
 static bool is_in_the_way(void *arg, const char *project, const struct vnid_state *s)
 {
     struct others *o = arg;
@@ -129,7 +132,8 @@ static bool wants_to_go(const char *project, const struct vnid_state *s, const s
     return find_goal(project, s, v, s->id, &want, reason) == GOAL_ID && want == to;
 }
 
-/* One that goes to the same network, could reach ours before, and is behind. */
+/* Whether the other project moves to the same network, could reach this
+ * one before, and is behind it. */
 static bool is_behind(void *arg, const char *project, const struct vnid_state *s)
 {
     struct others *o = arg;
@@ -159,7 +163,7 @@ static bool ask_others(const char *project, const struct vnid_view *v, uint32_t 
 
 /* ---- the plan ---- */
 
-/* 'step' when it is time for it. */
+/* Sets 'step' if it is due. */
 static void when_due(const char *project, const struct vnid_state *s, const struct vnid_view *v,
                      enum vnid_move_step step, struct vnid_move *ret)
 {
@@ -196,7 +200,7 @@ void vnid_move_plan(const char *project, const struct vnid_state *s, uint32_t fr
     }
     switch (goal) {
     case GOAL_NOTHING:
-        /* What was refused may be gone without the word about it. */
+        /* A refused request may be removed without a new message. */
         ret->step = s->refused ? VNID_MOVE_DONE : VNID_MOVE_NONE;
         return;
     case GOAL_IMPOSSIBLE:

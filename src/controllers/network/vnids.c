@@ -14,25 +14,27 @@
 
 LOG_MODULE("vnids");
 
-#define PAUSE_MS 1000 /* Far more than a node needs to hear of a change. */
+#define PAUSE_MS 1000 /* Far longer than a node needs to receive a change. */
 #define FULL_LOOK_MS 500
-#define GIVE_UP_MS 20000 /* Longer than oc waits, so that it sees that there was no answer. */
+/* Longer than the client oc waits, so that oc reports the missing answer itself. */
+#define GIVE_UP_MS 20000
 
-/* What is known about one project, beside the objects in the informers. */
+/* The state of one project, in addition to the objects in the informers. */
 struct entry {
-    bool has_id;   /* 'id' is this project's: that of its NetNamespace, or of the one to come. */
-    bool edited;   /* Somebody else wrote its id. */
-    bool moves;    /* It holds 'other', too: the id it goes to, or comes from. */
-    bool switched; /* It comes from 'other'. */
+    /* The project has 'id': that of its NetNamespace, or of one that is being created. */
+    bool has_id;
+    bool edited;   /* Another client wrote its id. */
+    bool moves;    /* It also has 'other': the id that it moves to or from. */
+    bool switched; /* It moves from 'other'. */
     bool asks;     /* Its NetNamespace has a request. */
-    bool blind;    /* The id of its NetNamespace cannot be read: it may be any. */
-    uint32_t id;   /* One user of it in the allocator, if it is allocatable; the same of 'other'. */
+    bool blind;    /* The id of its NetNamespace cannot be read, and may be any. */
+    uint32_t id;   /* Counted as one user in the allocator if it is allocatable, like 'other'. */
     uint32_t other;
-    struct vnid_state seen; /* Of its NetNamespace, without the texts. */
-    uint64_t since_ms;      /* When its last step was seen. */
-    uint64_t refused_ms;    /* Since when its request is refused; 0: it is not. */
-    struct said no_id;      /* Why it gets no id. */
-    struct said duplicate;  /* The project that has its id, too. */
+    struct vnid_state seen; /* The state of its NetNamespace, without the texts. */
+    uint64_t since_ms;      /* The time at which its last step was seen. */
+    uint64_t refused_ms;    /* The time since which its request is refused; 0: it is not. */
+    struct said no_id;      /* The reported reason why it gets no id. */
+    struct said duplicate;  /* The reported project with the same id. */
 };
 
 struct vnids {
@@ -43,7 +45,7 @@ struct vnids {
     struct informer *namespaces, *netnamespaces;
     struct vnid_alloc *alloc;
     struct smap entries;
-    size_t n_blind; /* While there are such entries, no id is given out. */
+    size_t n_blind; /* Number of blind entries; while it is not 0, no id is allocated. */
 };
 
 static void entry_free(void *p)
@@ -81,8 +83,8 @@ static void give_up_ids(struct vnids *v, struct entry *en)
     }
 }
 
-/* The project has what its NetNamespace says, and nothing else any more.  Ids that are not allocatable need
- * no account. */
+/* Makes the ids of the project those of its NetNamespace, and releases others.  Ids
+ * that are not allocatable need no accounting. */
 static void hold(struct vnids *v, struct entry *en, const struct vnid_state *s)
 {
     bool moves = s->has_next || s->has_previous;
@@ -120,8 +122,8 @@ static void find_same(void *ctx, const char *key, const struct json *obj)
     }
 }
 
-/* Two projects with one id are nothing special when they were joined.  When somebody edited one, its owner
- * should know, if the plug-in makes something of it. */
+/* Two joined projects share one id on purpose.  When another client edited an id, the owner of the
+ * project is notified if the plug-in isolates projects. */
 static void check_duplicate(struct vnids *v, const char *name, struct entry *en,
                             const struct json *nn)
 {
@@ -173,7 +175,7 @@ static void deleted(void *ctx, struct work *w, int error, const char *text, stru
         work_retry(w, error, "delete the net namespace", text);
         return;
     }
-    /* While the informer still has it, its deletion there will release the id. */
+    /* While the informer still has the object, its deletion event will release the id. */
     if (!informer_get(v->netnamespaces, work_key(w))) {
         give_up_ids(v, entry_get(v, work_key(w)));
     }
@@ -186,7 +188,7 @@ static void delete_netnamespace(struct work *w, const char *name)
     work_request(w, "DELETE", path, NULL, deleted);
 }
 
-/* A new id; false: none is left, or none can be proved to be free. */
+/* Allocates an id; false: none is free, or none can be proved to be free. */
 static bool new_id(struct vnids *v, uint32_t *ret)
 {
     return !v->n_blind && vnid_alloc_allocate(v->alloc, ret) == 0;
@@ -198,7 +200,7 @@ static const char *no_id_text(const struct vnids *v)
                       : "no netid is free: all are taken by other projects";
 }
 
-/* The project has an id, its old one or a new one; false: none is left. */
+/* Allocates an id for the project, or keeps the one that it has; false: none is free. */
 static bool take_id(struct vnids *v, const char *name, struct entry *en)
 {
     if (!en->has_id) {
@@ -254,7 +256,7 @@ static unsigned users(void *ctx, uint32_t id)
     return vnid_alloc_users(v->alloc, id);
 }
 
-/* All that move or ask. */
+/* Calls 'fn' for all projects that move or have a request. */
 static void each(void *ctx, vnid_each_fn *fn, void *arg)
 {
     struct vnids *v = ctx;
@@ -268,7 +270,7 @@ static void each(void *ctx, vnid_each_fn *fn, void *arg)
             continue;
         }
         if (en->moves && !s.has_next && !s.has_previous) {
-            s.has_next = true; /* Decided, and perhaps not written yet. */
+            s.has_next = true; /* This step was decided, and is perhaps not written yet. */
             s.other = en->other;
         }
         s.since_ms = en->since_ms;
@@ -284,7 +286,8 @@ static void write_step(struct work *w, const char *name, const struct json *nn)
     work_request(w, "PUT", path, nn, written);
 }
 
-/* The request cannot be fulfilled now: perhaps later, but not for ever, as it must not come as a surprise. */
+/* The request cannot be fulfilled now.  It is tried again later for a limited time, so that
+ * the change does not happen unexpectedly. */
 static void wait_refused(struct vnids *v, struct work *w, const char *name, struct entry *en,
                          const struct json *nn, uint64_t wait_ms)
 {
@@ -301,15 +304,16 @@ static void wait_refused(struct vnids *v, struct work *w, const char *name, stru
     write_step(w, name, o);
 }
 
-static void tell_refused(struct vnids *v, const char *name, const struct json *nn,
-                         const struct vnid_move *m)
+static void report_refused(struct vnids *v, const char *name, const struct json *nn,
+                           const struct vnid_move *m)
 {
     log_warn("change of network refused", "project=%s reason=\"%s\"", name, m->reason);
     recorder_event(v->recorder, NETWORK_API_VERSION, "NetNamespace", nn, EVENT_WARNING,
                    "NetworkChangeRefused", m->reason);
 }
 
-/* An id for a request that needs one of its own, held until the object has it. */
+/* Allocates an id for a request that needs one of its own, and reserves it until the object
+ * has it. */
 static void allocate(struct vnids *v, const char *name, struct entry *en,
                      const struct vnid_state *s, const struct vnid_view *view, struct vnid_move *m)
 {
@@ -331,7 +335,7 @@ static void begin_move(struct vnids *v, const char *name, struct entry *en,
     log_info("project moves", "project=%s from=%u to=%u request=%s", name, s->id, m->to,
              s->request);
     if (en->moves && en->other != m->to) {
-        give_up_other(v, en); /* Of an attempt that could not be written. */
+        give_up_other(v, en); /* Left from an attempt that could not be written. */
     }
     if (!en->moves) {
         (void) vnid_alloc_share(v->alloc, m->to);
@@ -342,7 +346,7 @@ static void begin_move(struct vnids *v, const char *name, struct entry *en,
     en->since_ms = loop_now_ms(v->loop);
 }
 
-/* The project has its NetNamespace: does somebody want it in another network? */
+/* The project has its NetNamespace: carries out a request to move to another network. */
 static void move(struct vnids *v, struct work *w, const char *name, struct entry *en,
                  const struct json *nn)
 {
@@ -369,7 +373,7 @@ static void move(struct vnids *v, struct work *w, const char *name, struct entry
     }
     switch (m.step) {
     case VNID_MOVE_NONE:
-        give_up_other(v, en); /* One that was allocated for a request that is gone. */
+        give_up_other(v, en); /* Allocated for a request that no longer exists. */
         check_duplicate(v, name, en, nn);
         work_done(w);
         return;
@@ -381,7 +385,7 @@ static void move(struct vnids *v, struct work *w, const char *name, struct entry
         }
         return;
     case VNID_MOVE_REFUSE:
-        tell_refused(v, name, nn, &m);
+        report_refused(v, name, nn, &m);
         break;
     case VNID_MOVE_PREPARE:
         begin_move(v, name, en, &s, &m);
@@ -407,7 +411,7 @@ static void reconcile(void *ctx, struct work *w, const char *key)
         move(v, w, key, en, nn);
         return;
     case VNID_NONE:
-        if (en->has_id) { /* Its NetNamespace may have been written all the same. */
+        if (en->has_id) { /* Its NetNamespace may have been written nevertheless. */
             delete_netnamespace(w, key);
             return;
         }
@@ -470,7 +474,7 @@ struct newest {
     uint32_t vnid;
 };
 
-/* The NetNamespace that was made last: there the cursor stood. */
+/* Finds the NetNamespace that was made most recently: allocation continues behind its id. */
 static void find_newest(void *ctx, const char *key, const struct json *obj)
 {
     struct newest *newest = ctx;

@@ -19,7 +19,8 @@ LOG_MODULE("certificates");
 #define NODES "system:nodes"
 #define NODE "system:node:"
 #define HOUR_MS 3600000LL
-#define BACKDATE_MS 300000LL /* For clocks that are behind. */
+/* Certificates are valid from this long before now, for clients whose clocks are late. */
+#define BACKDATE_MS 300000LL
 #define MAX_MS (365 * 24 * HOUR_MS)
 
 struct certificates {
@@ -27,7 +28,7 @@ struct certificates {
     const struct pki_ca *ca;
 };
 
-/* ---- what is asked for ---- */
+/* ---- requested subject and usages ---- */
 
 /* The PEM text of the request; owned, NULL: none. */
 static char *pem_of(const struct json *csr)
@@ -53,7 +54,7 @@ static bool has(const struct json *list, const char *s)
     return false;
 }
 
-/* The usages are 'must', "digital signature" and "key encipherment", and no others. */
+/* Whether the usages are 'must', "digital signature" and "key encipherment", and no others. */
 static bool usages_are(const struct json *csr, const char *must)
 {
     const struct json *list = json_path(csr, "spec", "usages", NULL), *item;
@@ -67,7 +68,7 @@ static bool usages_are(const struct json *csr, const char *must)
     return has(list, must);
 }
 
-/* system:node:NAME of system:nodes. */
+/* Whether the subject is system:node:NAME of system:nodes. */
 static bool is_node(const struct pki_csr *c)
 {
     return c->n_o == 1 && streq(c->o[0], NODES) && str_has_prefix(c->cn, NODE) &&
@@ -159,7 +160,7 @@ static void add_condition(struct json *csr, const char *type, const char *reason
     }
 }
 
-/* A copy to be written, with what members of lists lack. */
+/* A copy for writing, with the kind and version that members of lists lack. */
 static struct json *copy_of(const struct json *csr)
 {
     struct json *o = json_clone(csr);
@@ -237,13 +238,14 @@ static void sign(struct certificates *c, struct work *w, const struct json *csr)
     work_request(w, "PUT", path, o, written);
 }
 
-/* Whether who asks may have a node's certificate without an administrator. */
+/* The server has answered whether the author of the request may have a
+ * node's certificate without an administrator. */
 static void reviewed(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct certificates *c = ctx;
     const struct json *csr = informer_get(c->requests, work_key(w));
     if (error < 0) {
-        work_retry(w, error, "ask whether a node may have a certificate", text);
+        work_retry(w, error, "check the right to a node certificate", text);
         return;
     }
     if (!csr) {

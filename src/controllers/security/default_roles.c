@@ -14,22 +14,23 @@
 #define WRITE "create delete deletecollection patch update"
 #define ALL READ " " WRITE
 
-/* Words apart by blanks; the group "core" is that without a name. */
+/* Words are separated by blanks; the group "core" is the one with the empty name. */
 struct rule {
     const char *verbs, *groups, *resources, *names, *urls;
 };
 #define MAX_RULES 16
 struct role {
     const char *name;
-    const char *aggregates; /* To this role its rules are added. */
-    const char *gathers;    /* Its rules are gathered by this label. */
+    const char *aggregates; /* The name of the role to which its rules are added. */
+    const char *gathers;    /* The label of the roles whose rules this role aggregates. */
     struct rule rules[MAX_RULES];
-    /* These verbs on the kinds in projects that are for the role "edit" or "view", before the other rules. */
+    /* The verbs for kinds in projects whose descriptions name the role "edit" or
+     * "view"; these rules come before the others. */
     const char *project_verbs, *project_role;
 };
 
-/* What is in projects beyond the kinds whose descriptions (api/kinds) name the role: kinds that are not compiled in
- * yet.  The order of the groups is that of the rules. */
+/* Kinds in projects that are not compiled in yet, in addition to those whose descriptions
+ * (api/kinds) name the role.  The order of the groups is that of the rules. */
 static const struct {
     const char *group, *resources;
 } project_groups[] = {
@@ -61,7 +62,8 @@ static const struct role roles[] = {
      {{"create", "authorization.k8s.io", "localsubjectaccessreviews"},
       {ALL, RBAC_GROUP, "rolebindings"},
       {READ, RBAC_GROUP, "roles"},
-      /* Of the project only its name for people and its description: api/kinds/kind_namespace.c sees to that. */
+      /* A project's administrator may change only its display name and
+       * description: api/kinds/kind_namespace.c checks that. */
       {"get delete patch update", "project.openshift.io", "projects"}}},
     {"system:aggregate-to-edit",
      "edit",
@@ -188,7 +190,7 @@ static const struct role roles[] = {
       {READ, "discovery.k8s.io", "endpointslices"},
       {READ, "networking.k8s.io", "networkpolicies"},
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"}}},
-    /* Policies speak of any pod: who enforces them must know all. */
+    /* NetworkPolicies may select any pod, so a node that enforces them must read all pods. */
     {"system:sdn-policy-reader", NULL, NULL, {{READ, "core", "nodes pods"}}},
     {"system:service-account-issuer-discovery",
      NULL,
@@ -197,13 +199,14 @@ static const struct role roles[] = {
                       "/openid/v1/jwks /openid/v1/jwks/"}}},
 };
 
-/* What earlier versions gave.  A rule of a role that is exactly one of its lines is taken out of it at start: lines are
- * never removed from this list. */
+/* Rules that earlier versions granted and that were withdrawn.  At start a rule that is exactly one
+ * of these lines is removed from its role; lines are never removed from this list. */
 static const struct {
     const char *role;
     struct rule rule;
 } withdrawn[] = {
-    /* By its labels a project passes other projects' policies and leaves the administrator's. */
+    /* Labels of a project decide which policies of other projects and of the
+     * administrator apply to it. */
     {"system:aggregate-to-admin", {"get delete patch update", "core", "namespaces"}},
     {"admin", {"get delete patch update", "core", "namespaces"}},
 };
@@ -235,7 +238,7 @@ static const struct binding bindings[] = {
     {"tenet:node-bootstrapper", "system:node-bootstrapper", "system:bootstrappers"},
 };
 
-/* ---- to objects ---- */
+/* ---- conversion to objects ---- */
 
 static struct json *words(const char *s)
 {
@@ -285,7 +288,7 @@ static bool is_for_role(const struct api_kind *k, const char *role)
     return found;
 }
 
-/* The list with 's' before the first word that comes after it in the alphabet. */
+/* The list with 's' inserted before the first word that follows it in the alphabet. */
 static struct json *with_word(const struct json *list, const char *s)
 {
     struct json *out = json_array();
@@ -333,7 +336,7 @@ static struct json *role_object(const struct role *r)
         json_append(
             json_ensure_array(json_ensure_object(o, "aggregationRule"), "clusterRoleSelectors"),
             selector);
-        return o; /* The rules are the aggregation controller's. */
+        return o; /* The aggregation controller sets the rules. */
     }
     struct json *list = json_ensure_array(o, "rules");
     add_project_rules(list, r);
@@ -398,9 +401,9 @@ struct json *default_cluster_role_bindings(enum sdn_plugin plugin)
     return list;
 }
 
-/* ---- what is missing, and what is too much ---- */
+/* ---- missing and withdrawn rules ---- */
 
-/* The place in 'role' of a rule that was withdrawn; the number of its rules: there is none. */
+/* The index in 'role' of a withdrawn rule; the number of its rules: there is none. */
 static size_t find_withdrawn(const struct json *role)
 {
     const struct json *rules = json_get(role, "rules");

@@ -7,7 +7,7 @@
 #include "client/join_token.h"
 #include "controller/obj.h"
 
-#define LOOK_MAX_MS (24 * 3600000LL) /* Clocks are set. */
+#define LOOK_MAX_MS (24 * 3600000LL) /* Longest time between checks, because clocks may be set. */
 
 struct join_tokens {
     struct informer *secrets;
@@ -21,7 +21,8 @@ int64_t join_tokens_left_ms(const struct json *secret, int64_t now_ms)
     if (!json_is(v, JSON_STRING) ||
         base64_decode(json_get_string(v), json_string_size(v), &b) < 0 ||
         time_parse(strbuf_cstr(&b), &until) < 0) {
-        return -1; /* One that cannot be read is never good, and left for its maker to see. */
+        /* An unreadable token is never valid, and is kept so that its author can see it. */
+        return -1;
     }
     return MAX(until - now_ms, (int64_t) 0);
 }
@@ -29,7 +30,7 @@ int64_t join_tokens_left_ms(const struct json *secret, int64_t now_ms)
 static void deleted_one(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     if (error < 0 && error != -ENOENT) {
-        work_retry(w, error, "delete a bootstrap token that is over", text);
+        work_retry(w, error, "delete an expired bootstrap token", text);
     } else {
         work_done(w);
     }

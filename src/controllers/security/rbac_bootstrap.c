@@ -12,7 +12,8 @@ LOG_MODULE("bootstrap");
 #define PARALLEL 16
 #define RBAC "/apis/rbac.authorization.k8s.io/v1/"
 
-/* Keys are "KIND" (list it) and "KIND/NAME" (create it, or bring it up to date). */
+/* The kinds.  Keys of the queue are "KIND" (list it) and "KIND/NAME"
+ * (create it, or bring it up to date). */
 static const struct {
     const char *key, *path;
 } kinds[] = {

@@ -11,7 +11,7 @@ struct role_aggregation {
     struct informer *roles;
 };
 
-/* ---- selecting ---- */
+/* ---- selection ---- */
 
 static bool expression_matches(const struct json *e, const struct json *labels)
 {
@@ -102,7 +102,7 @@ static int by_name(const void *a, const void *b)
                   obj_name(*(const struct json *const *) b));
 }
 
-/* All roles in order of name, so that the same roles always give the same rules. */
+/* All roles sorted by name, so that the same roles always give the same rules. */
 static struct json *all_roles(const struct role_aggregation *a)
 {
     struct collection c = {0};
@@ -156,7 +156,7 @@ static void add_aggregated(void *ctx, const char *key, const struct json *obj)
     }
 }
 
-/* Any role may be part of any other. */
+/* Queues all aggregated roles, because any role may be part of any other. */
 static void look_at_all(struct role_aggregation *a)
 {
     if (informer_synced(a->roles)) {

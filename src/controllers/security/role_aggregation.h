@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the rules of ClusterRoles that have an aggregationRule: all rules of the roles that its selectors match. */
+/* Sets the rules of ClusterRoles that have an aggregationRule: all rules
+ * of the roles that its selectors match. */
 #pragma once
 
 #include "controller/controller.h"

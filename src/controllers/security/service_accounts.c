@@ -9,14 +9,15 @@
 #define ACCOUNT_NAME "kubernetes.io/service-account.name"
 #define ACCOUNT_UID "kubernetes.io/service-account.uid"
 
-/* Keys: "account/NS/NAME" (a managed account is to be there), "secret/NS/NAME" (a token is to be as it should). */
+/* Keys of the queue: "account/NS/NAME" (a managed account must exist),
+ * "secret/NS/NAME" (a token Secret must be complete). */
 struct service_accounts {
     struct service_accounts_config cfg;
     struct workqueue *queue;
     struct informer *namespaces, *accounts, *secrets;
 };
 
-/* Takes a key apart: the part behind the prefix, with '*ret_ns' owned. */
+/* Splits a key: returns the part behind the prefix, with '*ret_ns' owned. */
 static const char *split(const char *key, char **ret_ns)
 {
     const char *slash = strchr(key, '/');
@@ -26,7 +27,8 @@ static const char *split(const char *key, char **ret_ns)
 
 static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
-    /* The namespace, or what the secret was for, may be on its way out: then there is nothing left to do. */
+    /* The namespace, or the account of the secret, may be in deletion: then
+     * nothing remains to be done. */
     if (error < 0 && error != -EEXIST && error != -ENOENT && error != -EACCES) {
         work_retry(w, error, "write a service account or its token", text);
     } else {
@@ -77,12 +79,12 @@ static void ensure_token(struct service_accounts *s, struct work *w, const char 
     const char *uid = obj_annotation(secret, ACCOUNT_UID);
     CLEANUP_FREE char *path = api_path("v1", "secrets", ns, name, NULL);
     if ((!sa && uid) || (sa && uid && !streq(uid, obj_uid(sa)))) {
-        work_request(w, "DELETE", path, NULL, written); /* Its account is gone. */
+        work_request(w, "DELETE", path, NULL, written); /* Its account is deleted. */
         return;
     }
     if (!sa || (uid && has_data(secret, "token") && has_data(secret, "namespace") &&
                 (!s->cfg.ca || has_data(secret, "ca.crt")))) {
-        work_done(w); /* There may be an account later. */
+        work_done(w); /* The account may be created later. */
         return;
     }
     CLEANUP(json_free) struct json *o = json_clone(secret);
@@ -107,7 +109,7 @@ static void begin(void *ctx, struct work *w, const char *key)
     }
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void add(struct service_accounts *s, const char *kind, const char *key)
 {
@@ -152,7 +154,7 @@ static void account_deleted(void *ctx, const char *key, const struct json *obj)
     account_changed(ctx, key, NULL, obj);
     for (size_t i = 0; s->cfg.names[i]; i++) {
         if (streq(obj_name(obj), s->cfg.names[i])) {
-            add(s, "account", key); /* Managed ones come back. */
+            add(s, "account", key); /* Managed accounts are created again. */
         }
     }
 }

@@ -72,7 +72,8 @@ struct endpoint_pod *endpoint_index_put(struct endpoint_index *x, const char *ke
     return old;
 }
 
-/* Under which the i-th label of the selector of a service in 'ns' is found; owned, NULL: there are not so many. */
+/* The index key of the i-th label of the selector of a service in 'ns';
+ * owned, NULL: the selector has fewer labels. */
 static char *selector_name(const char *ns, size_t ns_size, const struct json *selector, size_t i)
 {
     if (!json_is(selector, JSON_OBJECT) || i >= json_count(selector)) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pods a service selects, and which services select a pod, without looking at all of them.  Pure.
+/* An index that finds the pods that a service selects, and the services that select a pod,
+ * without walking over all of them.  Pure.
  *
- * Pods are kept under each of their labels, services under one of their selector.  Pods belong to the index;
- * services are known by their keys ("namespace/name"). */
+ * Pods are indexed by each of their labels, services by one label of their selector.  Pods belong
+ * to the index; services are represented by their keys ("namespace/name"). */
 #pragma once
 
 #include "base/map.h"
@@ -16,10 +17,11 @@ struct endpoint_index {
 void endpoint_index_init(struct endpoint_index *x);
 void endpoint_index_done(struct endpoint_index *x);
 
-/* Takes 'pod' over; returns the one that was there (the caller's), or NULL.  'pod' NULL: it is gone. */
+/* Takes 'pod' over; returns the previous pod of that key (the caller owns
+ * it), or NULL.  'pod' NULL: it was deleted. */
 struct endpoint_pod *endpoint_index_put(struct endpoint_index *x, const char *key,
                                         struct endpoint_pod *pod);
-/* A service has this selector from now on; NULL or empty: none.  'old' is the one it had. */
+/* Sets the selector of a service; NULL or empty: none.  'old' is the previous one. */
 void endpoint_index_select(struct endpoint_index *x, const char *service, const struct json *old,
                            const struct json *selector);
 /* Calls 'fn' for each service that may select the pod. */

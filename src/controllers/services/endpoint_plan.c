@@ -31,7 +31,7 @@ bool service_mirrors(const struct json *service, const struct json *endpoints)
 
 /* ---- ports ---- */
 
-/* The number of the service's port in the pod; 0: it has none. */
+/* The number of the service's port in the pod; 0: the pod does not have it. */
 static int64_t find_port(const struct json *port, const struct endpoint_pod *p)
 {
     const struct json *target = json_get(port, "targetPort");
@@ -70,7 +70,7 @@ static struct json *port_of(const struct json *port, int64_t number, bool in_sli
     return o;
 }
 
-/* The service's ports as this pod has them; owned. */
+/* The service's ports with this pod's numbers; owned. */
 static struct json *ports_of(const struct json *service, const struct endpoint_pod *p, bool slice)
 {
     struct json *list = json_array();
@@ -107,7 +107,7 @@ static struct json *target_of(const struct endpoint_pod *p)
 
 /* ---- grouping ---- */
 
-/* The member of 'groups' with these ports and this type; it is made when there is none. */
+/* The member of 'groups' with these ports and this type; made if there is none. */
 static struct json *group_for(struct json *groups, struct json *ports, const char *type)
 {
     struct json *g;
@@ -134,7 +134,7 @@ static int by_address(const void *a, const void *b)
     return p != q ? (p < q ? -1 : 1) : strcmp(x->uid, y->uid);
 }
 
-/* Those that can be endpoints, in order; owned. */
+/* The pods that can be endpoints, sorted; owned. */
 static struct endpoint_pod **usable(struct endpoint_pod *const *pods, size_t n, bool terminating,
                                     size_t *ret_n)
 {
@@ -206,7 +206,7 @@ struct json *endpoints_plan(const struct json *service, struct endpoint_pod *con
     struct endpoint_pod **list = usable(pods, n, all, &count);
     CLEANUP(json_free) struct json *groups = json_array();
     size_t n_addresses = 0;
-    /* Those that are ready first, should there be too many. */
+    /* Ready addresses come first, in case there are too many. */
     for (size_t k = 0; k < 2 * count && n_addresses < ENDPOINTS_MAX; k++) {
         const struct endpoint_pod *p = list[k % count];
         bool ready = all || p->ready;

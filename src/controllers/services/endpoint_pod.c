@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Pod as its services see it. */
+/* The parts of a Pod that its services depend on. */
 #include "api/condition.h"
 #include "base/ip.h"
 #include "base/mem.h"
@@ -60,7 +60,7 @@ static void read_ports(struct endpoint_pod *p, const struct json *containers, bo
             const char *name = json_path_string(port, "name", NULL);
             const char *protocol = json_path_string(port, "protocol", NULL);
             if (!name || number < 1 || number > UINT16_MAX) {
-                continue; /* Found by name alone. */
+                continue; /* Such a port is found by its name only. */
             }
             p->ports = grow(p->ports, &cap, p->n_ports + 1, sizeof *p->ports);
             p->ports[p->n_ports++] = (struct endpoint_pod_port){

@@ -9,26 +9,28 @@
 
 LOG_MODULE("endpoints");
 
-#define SEEN_MS 1000 /* Own writes are seen long before. */
+/* Longest wait for the informer to show the controller's own writes, which arrive far sooner. */
+#define SEEN_MS 1000
 
 /* Keys of the queue: "e NAMESPACE/NAME" of Endpoints, "s NAMESPACE/NAME" of slices. */
 #define KEY_ENDPOINTS 'e'
 #define KEY_SLICES 's'
 
-/* A write of ours that the informer has not shown yet. */
+/* A write of this controller that the informer has not shown yet. */
 struct written {
     char *key;
     uint64_t version; /* 0: a deletion. */
 };
 
 struct service {
-    bool gone;          /* The service was deleted, and its Endpoints are to go. */
-    struct smap slices; /* Keys of those of ours. */
-    struct json *steps; /* What is being done. */
+    bool gone;          /* The service was deleted, and its Endpoints must be deleted. */
+    struct smap slices; /* Keys of the slices that this controller manages. */
+    struct json *steps; /* The steps in execution. */
     size_t at;
     struct written *written;
     size_t n_written, cap_written;
-    uint64_t wait_until; /* Monotonic ms: no longer for what was written; 0: not waiting. */
+    /* Monotonic ms, until which the controller waits for its writes; 0: it does not wait. */
+    uint64_t wait_until;
 };
 
 struct endpoints {
@@ -36,10 +38,11 @@ struct endpoints {
     struct address_ranges foreign;
     struct workqueue *queue;
     struct informer *services, *endpoints, *slices;
-    struct informer *subnets; /* HostSubnets: what addresses of pods are judged by. */
+    /* HostSubnets, which decide whether addresses of pods are accepted. */
+    struct informer *subnets;
     struct endpoint_index index;
-    struct smap states; /* Of services, by key. */
-    struct smap unseen; /* Pods that the list being read has not shown. */
+    struct smap states; /* States of services, by key. */
+    struct smap unseen; /* Pods that the list being read has not contained so far. */
     bool started;
 };
 
@@ -68,7 +71,7 @@ static struct service *state_of(struct endpoints *e, const char *key)
     return s;
 }
 
-/* Of a service that is gone, with all it had. */
+/* Frees the state of a service that is gone with all its objects. */
 static void prune(struct endpoints *e, const char *key)
 {
     const struct service *s = smap_get(&e->states, key);
@@ -108,7 +111,7 @@ static size_t pods_of(struct endpoints *e, const struct json *service, struct en
                                json_path(service, "spec", "selector", NULL), ret);
 }
 
-/* Members of lists do not say what they are. */
+/* Sets apiVersion and kind, which members of lists lack. */
 static void name_kind(struct json *obj, const char *api_version, const char *kind)
 {
     json_set_string(obj, "apiVersion", api_version);
@@ -127,7 +130,7 @@ static bool is_managed(const struct json *endpoints)
 static void endpoints_written(void *ctx, struct work *w, int error, const char *text,
                               struct json *obj)
 {
-    /* Gone with its namespace, or about to be. */
+    /* The object is gone with its namespace, or about to be. */
     if (error < 0 && error != -ENOENT && error != -EACCES) {
         work_retry(w, error, "write endpoints", text);
     } else {
@@ -217,7 +220,7 @@ static void step_done(void *ctx, struct work *w, int error, const char *text, st
     const struct json *step = json_at(s->steps, s->at++);
     bool deletion = streq(json_path_string(step, "verb", NULL), "DELETE");
     if (error == -EACCES || (error == -ENOENT && !deletion)) {
-        s->steps = json_free(s->steps); /* The namespace is on its way out, or the slice is gone. */
+        s->steps = json_free(s->steps); /* The namespace is being deleted, or the slice is gone. */
         work_done(w);
     } else if (error < 0 && error != -ENOENT) {
         s->steps = json_free(s->steps);
@@ -252,9 +255,9 @@ static const char *manager_of(const struct json *slice)
     return json_path_string(slice, "metadata", "labels", SLICE_MANAGER_LABEL, NULL);
 }
 
-/* What is wanted of the service: groups, and who manages them; NULL: no slices. */
-static struct json *wanted(struct endpoints *e, const char *key, const struct json *service,
-                           struct json **ret_template)
+/* The desired groups of the service's slices, and their template; NULL: no slices. */
+static struct json *desired(struct endpoints *e, const char *key, const struct json *service,
+                            struct json **ret_template)
 {
     const struct json *endpoints = informer_get(e->endpoints, key);
     if (!service || obj_is_terminating(service)) {
@@ -285,7 +288,8 @@ static void sync_slices(struct endpoints *e, struct work *w, const char *key)
     struct service *s = state_of(e, key);
     uint64_t now = time_mono_ms();
     if (!all_seen(e, s)) {
-        /* Each slice's event comes here again; one that somebody else has deleted has none. */
+        /* Each change of a slice queues the service again, but a slice that
+         * another client deletes does not. */
         s->wait_until = s->wait_until ? s->wait_until : now + SEEN_MS;
         if (now < s->wait_until) {
             work_wait(w, s->wait_until - now);
@@ -296,7 +300,7 @@ static void sync_slices(struct endpoints *e, struct work *w, const char *key)
     s->wait_until = 0;
     CLEANUP(json_free) struct json *template = NULL;
     CLEANUP(json_free)
-    struct json *groups = wanted(e, key, informer_get(e->services, key), &template);
+    struct json *groups = desired(e, key, informer_get(e->services, key), &template);
     const char *manager = template ? manager_of(template) : NULL;
     const struct json **have = xcalloc(smap_size(&s->slices) + 1, sizeof *have);
     CLEANUP(json_free) struct json *others = json_array();
@@ -327,10 +331,10 @@ static void begin(void *ctx, struct work *w, const char *key)
     (*key == KEY_ENDPOINTS ? sync_endpoints : sync_slices)(ctx, w, key + 2);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 /* Logs and records an Event for a pod; the Pod object itself is not kept. */
-static void tell_ignored(struct endpoints *e, const struct endpoint_pod *pod, const char *why)
+static void report_ignored(struct endpoints *e, const struct endpoint_pod *pod, const char *why)
 {
     static struct log_limit limit;
     CLEANUP(json_free) struct json *about = json_object();
@@ -343,15 +347,16 @@ static void tell_ignored(struct endpoints *e, const struct endpoint_pod *pod, co
     recorder_event(e->recorder, "v1", "Pod", about, EVENT_WARNING, "AddressIgnored", why);
 }
 
-/* Decides whether the pod's reported address counts. */
+/* Decides whether the pod's reported address is accepted. */
 static void settle(struct endpoints *e, struct endpoint_pod *pod, const struct endpoint_pod *old)
 {
     struct err why = {0};
     const struct json *subnet = pod->node ? informer_get(e->subnets, pod->node) : NULL;
-    bool told = old && !old->ip && streq_null(old->reported, pod->reported);
-    /* Without a HostSubnet nothing is told: it may arrive after the pod. */
-    if (endpoint_pod_settle(pod, subnet, &e->foreign, &why) < 0 && subnet && !told && !pod->ended) {
-        tell_ignored(e, pod, why.text);
+    bool reported_before = old && !old->ip && streq_null(old->reported, pod->reported);
+    /* Without a HostSubnet nothing is reported: it may arrive after the pod. */
+    if (endpoint_pod_settle(pod, subnet, &e->foreign, &why) < 0 && subnet && !reported_before &&
+        !pod->ended) {
+        report_ignored(e, pod, why.text);
     }
 }
 
@@ -400,7 +405,7 @@ static void service_deleted(void *ctx, const char *key, const struct json *obj)
     enqueue_both(e, key);
 }
 
-/* The key of its service, if the slice is one of ours; owned. */
+/* The key of the service, if this controller manages the slice; owned. */
 static char *service_of(const struct json *slice)
 {
     const char *manager = manager_of(slice);

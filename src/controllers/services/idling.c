@@ -5,7 +5,7 @@
 #include "base/timeutil.h"
 #include "controller/obj.h"
 
-/* An object with annotations to be merged; '*ret' are they. */
+/* An object with empty annotations for a merge patch; '*ret' are the annotations. */
 static struct json *patch_new(struct json **ret)
 {
     struct json *o = json_object();
@@ -93,7 +93,8 @@ bool idle_event_counts(const struct json *event, const struct json *endpoints)
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
         const char *s = json_path_string(event, fields[i], NULL);
         if (s && time_parse(s, &seen) == 0) {
-            /* An event of the same second is taken as one after it: a connection waits for its pods. */
+            /* An event of the same second counts as later than the idling: a
+             * connection waits for the pods. */
             return seen / 1000 >= idled / 1000;
         }
     }

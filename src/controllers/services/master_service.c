@@ -17,7 +17,8 @@
 #define LEASE_LABEL "tenet.io/master"
 #define LEASES_API "coordination.k8s.io/v1"
 
-#define LOOK_MS 10000 /* Somebody may have deleted one of them. */
+/* Interval of checks, because another client may have deleted one of the objects. */
+#define LOOK_MS 10000
 #define RENEW_MS 5000
 
 /* Keys of the queue. */
@@ -29,12 +30,12 @@
 struct master_service {
     struct master_service_config cfg;
     struct workqueue *queue;
-    char *lease;                    /* Name of ours. */
-    bool resigning_lease, resigned; /* The Lease is to go; it has gone. */
-    struct loop_timer *resigning;   /* Its end, at the latest. */
+    char *lease;                    /* The name of this master's Lease. */
+    bool resigning_lease, resigned; /* The Lease must be deleted; it was deleted. */
+    struct loop_timer *resigning;   /* The time limit of resigning. */
     void (*done)(void *ctx);
     void *ctx;
-    struct json *subsets; /* As they are to be. */
+    struct json *subsets; /* The desired subsets. */
 };
 
 /* ---- services ---- */
@@ -113,7 +114,7 @@ static void lease_written(void *ctx, struct work *w, int error, const char *text
 static void lease_deleted(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct master_service *m = ctx;
-    m->resigned = true; /* If it is there still it runs out. */
+    m->resigned = true; /* A Lease that still exists expires. */
     workqueue_add(m->queue, KEY_ENDPOINTS);
     work_done(w);
 }
@@ -195,7 +196,7 @@ struct json *master_service_subsets(const struct json *leases, int64_t now_ms)
     return subsets;
 }
 
-/* Ours is not among the endpoints any more. */
+/* Resigns when this master is no longer among the endpoints. */
 static void resign_soon(struct master_service *m)
 {
     if (m->resigned) {

@@ -14,8 +14,8 @@ struct service_audit {
     struct service_ranges ranges;
     struct workqueue *queue; /* Services that wait for an ingress address. */
     struct smap holders;     /* "ip ADDRESS" to the key of the service that has it. */
-    struct smap held;        /* Key of a service to what it has. */
-    struct smap waiting;     /* Keys of services. */
+    struct smap held;        /* Key of a service to the list of addresses and ports that it has. */
+    struct smap waiting;     /* Keys of services that wait for an ingress address. */
 };
 
 /* ---- pure ---- */
@@ -77,7 +77,7 @@ bool service_audit_in_range(const struct service_ranges *r, const char *held)
                port <= r->last_port;
     }
     (void) ip4_parse(value, &ip);
-    /* An ingress address of another range is another implementation's. */
+    /* An ingress address of another range belongs to another implementation. */
     return str_has_prefix(held, "ingress ") || prefix_contains(r->services, ip);
 }
 
@@ -92,8 +92,8 @@ bool service_audit_waits(const struct service_ranges *r, const struct json *serv
 
 /* ---- events ---- */
 
-static void tell(struct service_audit *a, const struct json *service, const char *held,
-                 const char *other)
+static void report(struct service_audit *a, const struct json *service, const char *held,
+                   const char *other)
 {
     const char *value = strchr(held, ' ') + 1;
     bool port = str_has_prefix(held, "port "), ingress = str_has_prefix(held, "ingress ");
@@ -118,9 +118,9 @@ static void asked(void *ctx, struct work *w, int error, const char *text, struct
 {
     struct service_audit *a = ctx;
     if (error == -ENOENT || error == -EINVAL) {
-        work_done(w); /* It is gone, or cannot be given one as it is. */
+        work_done(w); /* The service is gone, or cannot get an address in its present form. */
     } else if (error < 0) {
-        work_retry(w, error, "ask for an ingress address", text);
+        work_retry(w, error, "request an ingress address", text);
     } else if (service_audit_waits(&a->ranges, obj)) {
         recorder_event(a->recorder, "v1", "Service", obj, EVENT_WARNING, "IngressIPRangeFull",
                        "No available ingress ip to allocate.");
@@ -130,7 +130,7 @@ static void asked(void *ctx, struct work *w, int error, const char *text, struct
     }
 }
 
-/* The server gives one with any update, if there is one. */
+/* Requests an address by an update: the server allocates one with any update, if one is free. */
 static void begin(void *ctx, struct work *w, const char *key)
 {
     struct service_audit *a = ctx;
@@ -153,7 +153,7 @@ static void retry_all(struct service_audit *a)
     }
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void forget(struct service_audit *a, const char *key)
 {
@@ -184,10 +184,10 @@ static void changed(void *ctx, const char *key, const struct json *old, const st
         JSON_FOREACH (item, list) {
             const char *held = json_get_string(item), *other = smap_get(&a->holders, held);
             if (!service_audit_in_range(&a->ranges, held)) {
-                tell(a, obj, held, NULL);
+                report(a, obj, held, NULL);
             }
             if (other) {
-                tell(a, obj, held, other);
+                report(a, obj, held, other);
             } else {
                 smap_set(&a->holders, held, xstrdup(key));
             }
@@ -212,7 +212,7 @@ static void deleted(void *ctx, const char *key, const struct json *obj)
     forget(ctx, key);
 }
 
-/* All are told anew, and what has gone unseen is not. */
+/* All services are reported anew; those that were deleted without an event are not. */
 static void listing(void *ctx)
 {
     struct service_audit *a = ctx;

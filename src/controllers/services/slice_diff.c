@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest change from the slices that are there to those that are wanted. */
+/* The smallest change from the existing slices to the desired ones. */
 #include "base/map.h"
 #include "base/mem.h"
 #include "controller/obj.h"
 #include "controllers/services/endpoint_plan.h"
 
-/* One slice that is there, or is to be made. */
+/* A slice that exists or will be made. */
 struct slice {
-    struct json *object; /* A copy; NULL: as it is. */
+    struct json *object; /* A changed copy; NULL: the slice is unchanged. */
     const struct json *had;
-    const struct json *type, *ports; /* As they are to be, */
-    struct json *endpoints;          /* too. */
+    const struct json *type, *ports; /* The desired type and ports. */
+    struct json *endpoints;          /* The desired endpoints. */
     bool changed, matched;
 };
 
@@ -40,7 +40,8 @@ static bool belongs(const struct slice *s, const struct json *group)
            (!json_count(ports) || json_equal(s->ports, ports));
 }
 
-/* What is wanted of the group stays where it is; 'left' gets what is in none of the slices. */
+/* Keeps endpoints of the group in the slices that have them; 'left' gets
+ * the endpoints that no slice has. */
 static void keep_what_is_there(struct diff *d, const struct json *group, struct smap *left)
 {
     struct json *ep;
@@ -63,7 +64,7 @@ static void keep_what_is_there(struct diff *d, const struct json *group, struct 
     }
 }
 
-/* One that is empty is given the group's ports rather than replaced. */
+/* Gives an empty slice the group's ports, rather than replacing it. */
 static struct slice *reuse_slice(struct diff *d, const struct json *group)
 {
     for (size_t i = 0; i < d->n; i++) {
@@ -96,7 +97,8 @@ static struct slice *add_slice(struct diff *d, const struct json *group)
     return s;
 }
 
-/* Where the next new endpoint of the group goes: a slice that is written anyway, or the fullest with room. */
+/* The slice for the next new endpoint of the group: one that is written
+ * anyway, or the fullest one with room. */
 static struct slice *place(struct diff *d, const struct json *group)
 {
     struct slice *best = NULL;
@@ -114,7 +116,7 @@ static struct slice *place(struct diff *d, const struct json *group)
     return best ? best : add_slice(d, group);
 }
 
-/* Labels and owners that are not as they should be. */
+/* Whether labels or owners differ from the desired ones. */
 static bool differs_in_metadata(const struct json *slice, const struct json *template)
 {
     static const char *const members[] = {"labels", "ownerReferences"};
@@ -149,7 +151,7 @@ static struct json *updated(const struct slice *s, const struct json *template)
     return o;
 }
 
-/* Nothing is taken away before what takes its place is there. */
+/* The steps in order: additions come before removals, so that no endpoint is missing in between. */
 static struct json *steps_of(struct diff *d)
 {
     struct json *steps = json_array(), *gone = json_array();
@@ -177,7 +179,7 @@ static struct json *steps_of(struct diff *d)
     return steps;
 }
 
-/* A service without endpoints has one slice that says so. */
+/* A service without endpoints has one empty slice. */
 static struct json *steps_to_none(const struct json *const *have, size_t n,
                                   const struct json *template)
 {

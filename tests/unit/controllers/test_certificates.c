@@ -337,7 +337,8 @@ static struct answer get(const char *name)
     return ask(h, "GET", path, NULL);
 }
 
-/* The types of its conditions, then "certificate" when it has one; "absent" when it is deleted; owned. */
+/* The types of its conditions, then "certificate" when it has one; "absent" when it is
+ * deleted; owned. */
 static char *state_of(const char *name)
 {
     CLEANUP_ANSWER struct answer a = get(name);
@@ -367,7 +368,8 @@ static void expect(const char *name, const char *want)
     fail_msg("%s: %s, not %s", name, got, want);
 }
 
-/* Waits until the controller has decided on two later requests, and so has seen all earlier ones. */
+/* Waits until the controller has decided on two later requests, and so has seen all
+ * earlier ones. */
 static void settle(void)
 {
     static int n;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controllers against a real API server over the memory store, in one process, through loopback. */
+/* The controllers against a real API server over the memory store, in one process,
+ * through loopback. */
 #include "controllers/controllers.h"
 
 #include "api/condition.h"
@@ -44,8 +45,8 @@ static void flag(void *ctx)
     *(bool *) ctx = true;
 }
 
-/* Runs the loop until 'condition' holds.  The condition may run the loop itself, so it is looked at between
- * the loop's runs. */
+/* Runs the loop until 'condition' holds.  The condition may run the loop itself, so it is
+ * looked at between the loop's runs. */
 static void wait_until(struct cluster *c, bool (*condition)(struct cluster *c, void *arg),
                        void *arg)
 {

@@ -325,7 +325,8 @@ static void term_counts_from_the_request(void **state)
     wait_until(w, late_is_passed);
     assert_int_equal(c->deposed, 0);
     wait_until(w, nobody_leads);
-    /* Two thirds of the three seconds after the request; from the answer on it would be 3,500 ms. */
+    /* Two thirds of the three seconds after the request; from the answer on it would be
+     * 3,500 ms. */
     assert_in_range(time_mono_ms() - late.came_ms, LATE_MS, 3000);
     w->store->ops = late.ops;
     loop_timer_free(late.timer);

@@ -93,7 +93,8 @@ static void changed_ranges_must_hold_what_is_there(void **state)
         "[{'metadata':{'namespace':'red','name':'p'},'spec':{},'status':{'podIP':'10.128.0.2'}},"
         "{'metadata':{'namespace':'red','name':'h'},'spec':{'hostNetwork':true},"
         "'status':{'podIP':'192.168.0.1'}},"
-        /* No address that the network gave out: its node's word must not keep the master from starting. */
+        /* No address that the network gave out: its node's word must not keep the
+         * master from starting. */
         "{'metadata':{'namespace':'red','name':'lie'},'spec':{},'status':{'podIP':'203.0.113.1'}},"
         "{'metadata':{'namespace':'red','name':'new'}}]");
     struct err e = {0};

@@ -4,7 +4,7 @@
 #include "controller/recorder.h"
 #include "controllers/lifecycle/event_age.h"
 #include "controllers/lifecycle/namespaces.h"
-#include "controllers/lifecycle/pod_end.h"
+#include "controllers/lifecycle/pod_deletion.h"
 #include "controllers/network/subnet_plan.h"
 #include "controllers/network/vnid_plan.h"
 
@@ -428,10 +428,10 @@ static void a_pod_goes_some_seconds_after_its_time(void **state)
     CLEANUP(json_free) struct json *lives = from("{'metadata':{}}");
     CLEANUP(json_free)
     struct json *ends = from("{'metadata':{'deletionTimestamp':'2026-01-01T12:00:00Z'}}");
-    assert_true(pod_end_in_ms(lives, t) < 0);
-    assert_int_equal(pod_end_in_ms(ends, t - 1000), 1000 + POD_END_SLACK_MS);
-    assert_int_equal(pod_end_in_ms(ends, t + POD_END_SLACK_MS), 0);
-    assert_int_equal(pod_end_in_ms(ends, t + 1000000), 0);
+    assert_true(pod_deletion_in_ms(lives, t) < 0);
+    assert_int_equal(pod_deletion_in_ms(ends, t - 1000), 1000 + POD_DELETION_SLACK_MS);
+    assert_int_equal(pod_deletion_in_ms(ends, t + POD_DELETION_SLACK_MS), 0);
+    assert_int_equal(pod_deletion_in_ms(ends, t + 1000000), 0);
 }
 
 static void events_are_over_after_an_hour(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pods and templates of pods may ask for when a user with role edit writes them: one case a field. */
+/* What pods and templates of pods may ask for when a user with role edit writes them:
+ * one case a field. */
 #include "project.h"
 
 #include "api/kinds/pod_restrictions.h"

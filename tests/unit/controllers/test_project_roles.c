@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the people of a project reach beyond it by the default roles: nothing, one test for each way that was found. */
+/* What the people of a project reach beyond it by the default roles: nothing, one test
+ * for each way that was found. */
 #include "project.h"
 
 #include <setjmp.h>

@@ -45,7 +45,8 @@ static const struct json *find(const struct json *list, const char *name)
     return NULL;
 }
 
-/* An evaluator with the default roles, their aggregation done, and 'role' given to jane in "red". */
+/* An evaluator with the default roles, their aggregation done, and 'role' given to jane
+ * in "red". */
 static struct rbac *with_role(const char *role)
 {
     CLEANUP(json_free) struct json *roles = default_cluster_roles();

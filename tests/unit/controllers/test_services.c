@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pure parts of what watches over services: idling, the audit, and the masters behind the API. */
+/* The pure parts of what watches over services: idling, the audit, and the masters
+ * behind the API. */
 #include "controller/obj.h"
 #include "controllers/services/idling.h"
 #include "controllers/services/master_service.h"

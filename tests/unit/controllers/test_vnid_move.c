@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Projects that move between networks: the plan's cases, and clusters in which nodes hear of every change at
- * another time.  There, whatever may reach each other before and after a command may do so at every moment,
- * and whatever may in neither case may at none. */
+/* Projects that move between networks: the plan's cases, and clusters in which nodes hear of every
+ * change at another time.  There, whatever may reach each other before and after a command may do
+ * so at every moment, and whatever may in neither case may at none. */
 #include "controller/obj.h"
 #include "controllers/network/vnid_move.h"
 #include "controllers/network/vnid_plan.h"

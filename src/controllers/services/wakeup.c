@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controllers/services/unidling.h"
+#include "controllers/services/wakeup.h"
 
 #include "base/log.h"
 #include "base/map.h"
@@ -8,32 +8,32 @@
 #include "controller/obj.h"
 #include "controllers/services/idling.h"
 
-LOG_MODULE("unidling");
+LOG_MODULE("wakeup");
 
 #define MERGE "application/merge-patch+json"
 
-/* Keys of the queue: "w NAMESPACE/NAME", a service is wanted; "o NAMESPACE/NAME", its idling is over. */
+/* Keys of the queue: "w NAMESPACE/NAME", wake the service; "o NAMESPACE/NAME", its idling is
+ * over. */
 #define KEY_WAKE 'w'
 #define KEY_OVER 'o'
 
-/* One service that is woken. */
+/* A service that is being woken. */
 struct waking {
-    struct unidling *owner;
+    struct wakeup *owner;
     struct work *work;
     struct discovery_call *asking;
     struct discovery *kinds;
     struct json *targets;
     size_t at;
-    char *scale; /* Path of the target's Scale, and of itself. */
+    char *scale; /* Paths of the target's Scale, and of the target itself. */
     char *target;
 };
 
-struct unidling {
+struct wakeup {
     struct api_client *client;
     struct workqueue *queue;
-    struct smap wanted; /* The newest event of a service: struct json. */
-    struct smap
-        idled; /* Services that are idled, and whether they had endpoints: 'had' or 'had_not'. */
+    struct smap requested; /* The newest event of each service to wake: struct json. */
+    struct smap idled;     /* Idled services, and whether they had endpoints: 'had' or 'had_not'. */
     struct smap waking;
 };
 
@@ -74,7 +74,7 @@ static void service_patched(void *ctx, struct work *w, int error, const char *te
                             struct json *obj)
 {
     if (error < 0 && error != -ENOENT) {
-        work_retry(w, error, "annotate a service that was idled", text);
+        work_retry(w, error, "annotate an idled service", text);
     } else {
         work_done(w);
     }
@@ -89,7 +89,7 @@ static void endpoints_patched(void *ctx, struct work *w, int error, const char *
                               struct json *obj)
 {
     if (error < 0 && error != -ENOENT) {
-        work_retry(w, error, "annotate the endpoints of a service that was idled", text);
+        work_retry(w, error, "annotate the endpoints of an idled service", text);
         return;
     }
     CLEANUP(json_free) struct json *patch = patch_for(w);
@@ -104,18 +104,17 @@ static void annotate(struct work *w)
     work_request_as(w, "PATCH", path, NULL, MERGE, patch, endpoints_patched);
 }
 
-/* ---- waking ---- */
+/* ---- wakeup ---- */
 
 static void next_target(struct waking *k);
 
-static struct waking *waking_of(struct unidling *u, const struct work *w)
+static struct waking *waking_of(struct wakeup *u, const struct work *w)
 {
     return smap_get(&u->waking, work_key(w));
 }
 
-/* Not found: it was deleted, and there is nothing to be woken. */
-static bool failed(struct unidling *u, struct work *w, int error, const char *what,
-                   const char *text)
+/* Handles an error; -ENOENT means that the object was deleted and needs no wakeup. */
+static bool failed(struct wakeup *u, struct work *w, int error, const char *what, const char *text)
 {
     if (error == 0 || error == -ENOENT) {
         return false;
@@ -127,7 +126,7 @@ static bool failed(struct unidling *u, struct work *w, int error, const char *wh
 
 static void target_patched(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
-    if (!failed(ctx, w, error, "annotate what was idled", text)) {
+    if (!failed(ctx, w, error, "annotate an idled target", text)) {
         next_target(waking_of(ctx, w));
     }
 }
@@ -135,7 +134,7 @@ static void target_patched(void *ctx, struct work *w, int error, const char *tex
 static void target_scaled(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct waking *k = waking_of(ctx, w);
-    if (!failed(ctx, w, error, "scale what was idled", text)) {
+    if (!failed(ctx, w, error, "scale an idled target", text)) {
         CLEANUP(json_free) struct json *patch = idle_target_over_patch();
         work_request_as(w, "PATCH", k->target, NULL, MERGE, patch, target_patched);
     }
@@ -145,12 +144,12 @@ static void scale_got(void *ctx, struct work *w, int error, const char *text, st
 {
     struct waking *k = waking_of(ctx, w);
     const struct json *target = json_at(k->targets, k->at - 1);
-    if (failed(ctx, w, error, "read the scale of what was idled", text)) {
+    if (failed(ctx, w, error, "read the scale of an idled target", text)) {
         return;
     }
     int64_t now = json_get_int_or(json_path(obj, "spec", "replicas", NULL), 0);
     if (error == -ENOENT || now > 0) {
-        target_scaled(ctx, w, error, text, obj); /* Somebody else was faster. */
+        target_scaled(ctx, w, error, text, obj); /* Another client has scaled it first. */
         return;
     }
     CLEANUP(json_free) struct json *scale = json_clone(obj);
@@ -180,7 +179,7 @@ static void next_target(struct waking *k)
     const struct api_kind *kind = NULL;
     struct work *w = k->work;
     while ((target = json_at(k->targets, k->at)) && !(kind = kind_of(k, target))) {
-        log_warn("what was idled is of a kind that is not known", "service=%s kind=%s",
+        log_warn("the target of an idled service is of an unknown kind", "service=%s kind=%s",
                  service_of(w), json_path_string(target, "kind", NULL));
         k->at++;
     }
@@ -207,7 +206,7 @@ static void discovered(void *ctx, int error, const char *text, struct discovery 
     k->asking = NULL;
     if (error < 0) {
         (void) smap_remove(&k->owner->waking, work_key(w));
-        work_retry(w, error, "ask which kinds there are", text);
+        work_retry(w, error, "read the kinds of the server", text);
         return;
     }
     k->kinds = d;
@@ -216,13 +215,13 @@ static void discovered(void *ctx, int error, const char *text, struct discovery 
 
 static void endpoints_got(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
-    struct unidling *u = ctx;
-    CLEANUP(json_free) struct json *event = smap_take(&u->wanted, service_of(w));
+    struct wakeup *u = ctx;
+    CLEANUP(json_free) struct json *event = smap_take(&u->requested, service_of(w));
     if (error < 0 && error != -ENOENT) {
-        if (event && !smap_get(&u->wanted, service_of(w))) {
-            smap_set(&u->wanted, service_of(w), TAKE(event));
+        if (event && !smap_get(&u->requested, service_of(w))) {
+            smap_set(&u->requested, service_of(w), TAKE(event));
         }
-        work_retry(w, error, "read the endpoints of a service that is wanted", text);
+        work_retry(w, error, "read the endpoints of a service to wake", text);
         return;
     }
     struct json *targets = error ? json_array() : idle_targets(obj);
@@ -249,9 +248,9 @@ static void begin(void *ctx, struct work *w, const char *key)
     work_request(w, "GET", path, NULL, endpoints_got);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
-static void enqueue(struct unidling *u, char type, const char *key)
+static void enqueue(struct wakeup *u, char type, const char *key)
 {
     CLEANUP_FREE char *full = xasprintf("%c %s", type, key);
     workqueue_add(u->queue, full);
@@ -260,7 +259,7 @@ static void enqueue(struct unidling *u, char type, const char *key)
 static void event_changed(void *ctx, const char *key, const struct json *old,
                           const struct json *event)
 {
-    struct unidling *u = ctx;
+    struct wakeup *u = ctx;
     const struct json *about = json_get(event, "involvedObject");
     const char *ns = json_path_string(about, "namespace", NULL);
     const char *name = json_path_string(about, "name", NULL);
@@ -269,15 +268,16 @@ static void event_changed(void *ctx, const char *key, const struct json *old,
         return;
     }
     CLEANUP_FREE char *service = xasprintf("%s/%s", ns, name);
-    smap_set(&u->wanted, service, json_clone(event));
+    smap_set(&u->requested, service, json_clone(event));
     enqueue(u, KEY_WAKE, service);
 }
 
-/* Endpoints that come where there were none end it; those that are there when a service is idled do not. */
+/* Idling is over when endpoints appear where there were none; endpoints that
+ * exist when a service is idled do not end it. */
 static void endpoints_changed(void *ctx, const char *key, const struct json *old,
                               const struct json *obj)
 {
-    struct unidling *u = ctx;
+    struct wakeup *u = ctx;
     if (!idle_is_idled(obj)) {
         (void) smap_remove(&u->idled, key);
         return;
@@ -291,15 +291,15 @@ static void endpoints_changed(void *ctx, const char *key, const struct json *old
 
 static void endpoints_deleted(void *ctx, const char *key, const struct json *obj)
 {
-    (void) smap_remove(&((struct unidling *) ctx)->idled, key);
+    (void) smap_remove(&((struct wakeup *) ctx)->idled, key);
 }
 
 static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    struct unidling *u = NEW(struct unidling);
+    struct wakeup *u = NEW(struct wakeup);
     u->client = env->client;
     u->queue = env->queue;
-    smap_init(&u->wanted, event_free);
+    smap_init(&u->requested, event_free);
     smap_init(&u->idled, NULL);
     smap_init(&u->waking, waking_free);
     *ret = u;
@@ -308,9 +308,9 @@ static int start(const struct controller_env *env, const void *config, void **re
 
 static void stop(void *state)
 {
-    struct unidling *u = state;
+    struct wakeup *u = state;
     smap_done(&u->waking);
-    smap_done(&u->wanted);
+    smap_done(&u->requested);
     smap_done(&u->idled);
     free(u);
 }
@@ -328,8 +328,8 @@ static const struct controller_watch watches[] = {
      .transient = true},
 };
 
-const struct controller unidling_controller = {
-    .name = "unidling",
+const struct controller wakeup_controller = {
+    .name = "wakeup",
     .watches = watches,
     .n_watches = ARRAY_SIZE(watches),
     .parallel = 4,

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controllers/lifecycle/pod_end.h"
+#include "controllers/lifecycle/pod_deletion.h"
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
 
-struct pod_end {
-    struct workqueue *queue; /* Of "namespace/name". */
+struct pod_deletion {
+    struct workqueue *queue; /* Keys are "namespace/name". */
 };
 
-int64_t pod_end_in_ms(const struct json *pod, int64_t now_ms)
+int64_t pod_deletion_in_ms(const struct json *pod, int64_t now_ms)
 {
     int64_t end_ms;
     const char *end = json_path_string(pod, "metadata", "deletionTimestamp", NULL);
     if (!end || time_parse(end, &end_ms) < 0) {
         return -1;
     }
-    return MAX(end_ms + POD_END_SLACK_MS - now_ms, 0);
+    return MAX(end_ms + POD_DELETION_SLACK_MS - now_ms, 0);
 }
 
 static char *path_of(const char *key)
@@ -29,7 +29,7 @@ static char *path_of(const char *key)
 
 static void deleted(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
-    /* -ESTALE: another pod of that name by now. */
+    /* -ESTALE: another pod has that name by now. */
     if (error < 0 && error != -ENOENT && error != -ESTALE) {
         work_retry(w, error, "end the deletion of a pod", text);
     } else {
@@ -43,7 +43,7 @@ static void got(void *ctx, struct work *w, int error, const char *text, struct j
         work_retry(w, error, "read a pod", text);
         return;
     }
-    int64_t left = pod ? pod_end_in_ms(pod, time_wall_ms()) : -1;
+    int64_t left = pod ? pod_deletion_in_ms(pod, time_wall_ms()) : -1;
     if (left < 0) {
         work_done(w);
     } else if (left > 0) {
@@ -66,7 +66,7 @@ static void begin(void *ctx, struct work *w, const char *key)
 
 static void pod_changed(void *ctx, const char *key, const struct json *old, const struct json *obj)
 {
-    struct pod_end *p = ctx;
+    struct pod_deletion *p = ctx;
     if (obj_is_terminating(obj) &&
         json_get_int_or(json_path(obj, "metadata", "deletionGracePeriodSeconds", NULL), 0) > 0) {
         workqueue_add(p->queue, key);
@@ -75,7 +75,7 @@ static void pod_changed(void *ctx, const char *key, const struct json *old, cons
 
 static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
-    struct pod_end *p = NEW(struct pod_end);
+    struct pod_deletion *p = NEW(struct pod_deletion);
     p->queue = env->queue;
     *ret = p;
     return 0;
@@ -89,8 +89,8 @@ static const struct controller_watch watches[] = {
      .metadata = true},
 };
 
-const struct controller pod_end_controller = {
-    .name = "pod_end",
+const struct controller pod_deletion_controller = {
+    .name = "pod_deletion",
     .watches = watches,
     .n_watches = ARRAY_SIZE(watches),
     .parallel = 4,
