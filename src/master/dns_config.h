@@ -8,5 +8,5 @@ struct dns_config {
     char *bind_address; /* "none", "ADDRESS[:PORT]"; NULL: not given. */
     bool recursive, isolate;
     char *domain;      /* NULL: not given. */
-    char *nameservers; /* With commas between; NULL: not given. */
+    char *nameservers; /* Separated by commas; NULL: not given. */
 };

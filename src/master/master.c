@@ -23,11 +23,11 @@ struct master {
     struct loop *loop;
     struct master_host host;
     struct master_api *api;
-    struct master_signing *signing; /* NULL: without HTTPS nobody is refused anything. */
+    struct master_signing *signing; /* NULL: without HTTPS there is no access control. */
     struct master_controllers *controllers;
-    struct master_status *status_server; /* NULL: there is none. */
+    struct master_status *status_server; /* NULL: no separate status server. */
     struct loop_signal *term, *interrupt, *hangup;
-    struct loop_timer *delay; /* Between the first signal and the end of the controllers. */
+    struct loop_timer *delay; /* Runs from the first signal to the end of the controllers. */
     bool ready, stopping;
     int status;
     struct err error;
@@ -53,7 +53,7 @@ static void ready(void *ctx)
 
 /* ---- the parts ---- */
 
-/* Not ready before the cluster's own objects are there, whatever the state of the API. */
+/* The master is not ready before the cluster's own objects exist, whatever the state of the API. */
 static const char *check_controllers(void *ctx)
 {
     return ((const struct master *) ctx)->ready ? NULL : "the controllers are starting";
@@ -97,7 +97,7 @@ static void write_metrics(void *ctx, struct strbuf *out)
     }
 }
 
-/* The registry is loaded: the controllers may speak to it, those of one process at a time. */
+/* The registry is loaded: the controllers can use the API; one process at a time runs them. */
 static void api_ready(void *ctx)
 {
     struct master *m = ctx;
@@ -117,7 +117,8 @@ static int sign_here(struct master *m, struct err *e)
                : 0;
 }
 
-/* Over HTTPS the API server knows its clients, and there is something to sign. */
+/* Prepares controllers that run apart: the API server authenticates its clients over HTTPS,
+ * and certificate requests are signed here. */
 static int prepare_apart(struct master *m, struct err *e)
 {
     const struct master_config *c = m->run->config;
@@ -176,7 +177,7 @@ static int start_controllers(struct master *m, struct err *e)
     return r;
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static void stopped(void *ctx)
 {
@@ -194,8 +195,8 @@ static void stop_api(void *ctx)
     }
 }
 
-/* Controllers first: nothing is begun any more, and their lease is given up over the API, which is served as long as that
- * takes. */
+/* Stops the controllers first: they begin no more work, and give their lease
+ * up through the API, which is still served. */
 static void stop_controllers(void *ctx)
 {
     struct master *m = ctx;
@@ -206,7 +207,8 @@ static void stop_controllers(void *ctx)
     }
 }
 
-/* At first only /readyz says so, and a balancer of load has time to send its clients to another master. */
+/* At first only /readyz fails, so that a load balancer has time to send
+ * its clients to another master. */
 static void on_signal(void *ctx)
 {
     struct master *m = ctx;
@@ -226,7 +228,7 @@ static void on_signal(void *ctx)
     }
 }
 
-/* Reads logLevel again; all else but certificates takes a restart. */
+/* Reads logLevel again; all other settings except certificates need a restart. */
 static void reread_config(const char *path)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;

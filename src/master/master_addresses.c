@@ -26,7 +26,7 @@ static uint32_t address_of(const char *text, size_t size)
     return ip4_parse(host, &ip) == 0 ? ip : 0;
 }
 
-/* Adds the hosts of "https://10.0.0.1:2379,https://etcd2:2379" that are addresses. */
+/* Adds the hosts of "https://10.0.0.1:2379,https://etcd2:2379" that are IP addresses. */
 static void add_endpoints(struct address_ranges *r, const char *urls)
 {
     for (const char *p = urls; p && *p;) {
@@ -61,7 +61,8 @@ static void read_host_name(struct master_addresses *a)
     if (gethostname(a->host_name, sizeof a->host_name - 1) < 0) {
         log_debug("host has no name");
     }
-    for (char *p = a->host_name; *p; p++) { /* Agents make their node's name in the same way. */
+    /* Agents normalise their node's name in the same way. */
+    for (char *p = a->host_name; *p; p++) {
         *p = *p >= 'A' && *p <= 'Z' ? (char) (*p + 'a' - 'A') : *p;
     }
     a->own_node[0] = *a->host_name ? a->host_name : NULL;

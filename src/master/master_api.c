@@ -27,18 +27,18 @@ struct master_api {
     struct store *store;
     struct apiserver *apiserver;
     struct http_server *http;
-    struct master_dns *dns; /* NULL: there is none. */
+    struct master_dns *dns; /* NULL: no DNS. */
     struct master_tls *tls; /* NULL: plain HTTP. */
     struct master_security *security;
     struct loop_timer *renewal;
-    struct api_client *own; /* Of 'service' and 'informers'. */
+    struct api_client *own; /* Used by 'service' and 'informers'. */
     struct informer_set *informers;
     struct master_service *service;
     apiserver_metrics_fn *more_metrics; /* NULL: none. */
     void *more_metrics_ctx;
-    char host[64]; /* The address of the API, */
-    int port;      /* and its port. */
-    int own_port;  /* For clients in this process. */
+    char host[64]; /* The address of the API. */
+    int port;      /* The port of the API. */
+    int own_port;  /* The port for clients in this process. */
     loop_fn *stopped;
     void *stopped_ctx;
 };
@@ -57,7 +57,7 @@ struct informer_set *master_api_informers(const struct master_api *m)
     return m->informers;
 }
 
-/* The API is a service of the cluster. */
+/* Starts the controller of the API's own service, "kubernetes". */
 static void service_begin(struct master_api *m)
 {
     const struct master_host *h = m->cfg.host;
@@ -98,8 +98,8 @@ static void registry_ready(void *ctx)
 
 /* ---- start ---- */
 
-/* A listener that only this host can reach, for clients in this process: beside HTTPS only with a token that no other
- * process knows, and where the limits of a client do not hold. */
+/* Opens a listener on loopback for clients in this process.  Beside HTTPS it requires a token that
+ * no other process knows.  The limits for clients do not apply to it. */
 static int serve_own(struct master_api *m, struct err *e)
 {
     CLEANUP(fd_close) int fd = -1;
@@ -127,12 +127,12 @@ static void warn_of_access(const struct master_api *m)
 {
     const struct master_config *c = m->cfg.config;
     if (m->tls && !c->client_ca && !master_tls_ca(m->tls) && !master_config_always_allows(c)) {
-        log_warn("nobody can administer the cluster: without servingInfo.clientCA there are no "
+        log_warn("no user can administer the cluster: without servingInfo.clientCA there are no "
                  "client certificates");
     }
     if (!master_config_is_loopback(c) && master_config_always_allows(c) &&
         (!m->tls || master_config_anonymous(c))) {
-        log_warn("the API has no authentication: whoever reaches it controls the cluster",
+        log_warn("the API has no authentication: every client that reaches it controls the cluster",
                  "address=%s:%d", m->host, m->port);
     }
 }
@@ -207,7 +207,7 @@ static int open_store(struct master_api *m, struct err *e)
     return store_open(m->loop, &cfg, &m->store, e);
 }
 
-/* Thousands of watches are as many descriptors. */
+/* Raises the limit of descriptors, because each of thousands of watches needs one. */
 static void raise_file_limit(void)
 {
     struct rlimit lim;
@@ -271,7 +271,7 @@ int master_api_new(struct loop *l, const struct master_api_config *cfg, struct m
     return 0;
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 void master_api_add_check(struct master_api *m, const char *name, apiserver_check_fn *fn, void *ctx)
 {

@@ -4,7 +4,7 @@
 #include "net/loop/process.h"
 #include "wire/yaml.h"
 
-#define MAX_CONFIG (1u << 20) /* Bytes of a file. */
+#define MAX_CONFIG (1u << 20) /* Maximum bytes of a file. */
 
 void master_config_init(struct master_config *c)
 {
@@ -29,7 +29,7 @@ static bool has(const struct json *doc, const char *section, const char *key)
     return v && !json_is(v, JSON_NULL);
 }
 
-/* The older keys for a single cluster network. */
+/* Reads the deprecated keys for a single cluster network. */
 static int take_older_network(struct master_config *c, const struct json *doc, struct err *e)
 {
     bool has_cidr = has(doc, "networkConfig", "clusterNetworkCIDR");

@@ -2,8 +2,8 @@
 /* The master's configuration: master-config.yaml and the flags that override it.  Pure.
  *
  * The rows of master_options describe all keys and flags; packaging/config/master-config.yaml shows
- * them.  What is left out has its default.  An unknown key or a value that is not allowed is an
- * error that names the key, because a misspelt key must not be a setting silently lost. */
+ * them.  A missing key has its default.  An unknown key or a value that is not allowed is an error
+ * that names the key, because a misspelt key must not silently lose a setting. */
 #pragma once
 
 #include "controllers/network/netconf.h"
@@ -16,10 +16,11 @@ struct master_config {
     struct netconf network;
     struct service_config services;
     struct serving_limits limits;
-    char *bind_address;                   /* "HOST:PORT" */
-    char *storage_backend;                /* "sqlite", "etcd" or "memory" */
-    char *storage_path;                   /* sqlite */
-    int64_t storage_reserve_mb;           /* sqlite: room on the disk for deletions; 0: none. */
+    char *bind_address;    /* "HOST:PORT" */
+    char *storage_backend; /* "sqlite", "etcd" or "memory" */
+    char *storage_path;    /* sqlite */
+    /* sqlite: space on the disk that is kept for deletions; 0: none. */
+    int64_t storage_reserve_mb;
     char *storage_endpoints;              /* etcd: "http://host:port[,...]"; NULL: not given */
     char *etcd_ca, *etcd_cert, *etcd_key; /* Files; NULL: not given */
     unsigned lease_ttl_s;
@@ -44,11 +45,11 @@ struct master_config {
     struct {
         struct ip4_prefix cidr;
         int64_t bits;
-    } older; /* clusterNetworkCIDR and hostSubnetLength, until the whole file was read. */
+    } older; /* clusterNetworkCIDR and hostSubnetLength, kept until the whole file is read. */
 };
 
-/* What an option is for, as bits of option_row.daemons: the API server, the controllers, and the
- * commands that open the storage.  A file may have the keys of all. */
+/* The processes that an option is for, as bits of option_row.daemons: the API server, the
+ * controllers, and the commands that open the storage.  A file may have the keys of all. */
 enum master_part {
     MASTER_API = 1,
     MASTER_CONTROLLERS = 2,
@@ -57,7 +58,7 @@ enum master_part {
 };
 extern const struct option_table master_options;
 
-/* All defaults; master_config_done frees what the struct owns. */
+/* Sets all defaults; master_config_done frees the strings that the struct owns. */
 void master_config_init(struct master_config *c);
 void master_config_done(struct master_config *c);
 static inline UNUSED void master_config_donep(struct master_config *c)
@@ -65,26 +66,26 @@ static inline UNUSED void master_config_donep(struct master_config *c)
     master_config_done(c);
 }
 
-/* Takes over what the document 'v' sets.  -EINVAL names the key: "networkConfig.mtu: ...". */
+/* Reads the settings of the document 'v'.  -EINVAL names the key: "networkConfig.mtu: ...". */
 int master_config_read(struct master_config *c, const struct json *v, struct err *e);
-/* As above, of the YAML or JSON file 'path', which the error names too. */
+/* Like master_config_read, for the YAML or JSON file 'path', which the error names, too. */
 int master_config_load(const char *path, struct master_config *c, struct err *e);
-/* What can be checked only of the whole, by a process that runs 'parts' (enum master_part): controllers apart do not
- * know how the API is served. */
+/* Checks that need the whole configuration, for a process that runs 'parts' (enum master_part):
+ * controllers apart do not know how the API is served. */
 int master_config_check(const struct master_config *c, unsigned parts, struct err *e);
 
-/* For the rows: whether a network of pods leaves 'bits' for a node's subnet, and the network
- * appended. */
+/* Used by the rows: checks that a network of pods leaves 'bits' for a
+ * node's subnet; appends a network. */
 int master_config_check_host_bits(struct ip4_prefix cidr, int64_t bits, struct err *e);
 int master_config_add_network(struct master_config *c, struct ip4_prefix cidr, int64_t bits,
                               struct err *e);
 
-/* How the API is served. */
+/* The way in which the API is served. */
 enum master_tls_mode { MASTER_TLS_OFF, MASTER_TLS_AUTO, MASTER_TLS_FILES };
 enum master_tls_mode master_config_tls(const struct master_config *c);
-/* Whether whoever is known may do everything. */
+/* Whether every authenticated user may do everything. */
 bool master_config_always_allows(const struct master_config *c);
-/* Whether requests without a credential are taken. */
+/* Whether requests without a credential are accepted. */
 bool master_config_anonymous(const struct master_config *c);
 /* Whether only this host can connect to 'bind_address'. */
 bool master_config_is_loopback(const struct master_config *c);

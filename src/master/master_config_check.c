@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the settings of the master mean together, and what cannot be beside each other. */
+/* Checks of settings that depend on each other, and the meaning of settings together. */
 #include "master/master_config.h"
 
 #include "base/str.h"
@@ -24,11 +24,12 @@ bool master_config_always_allows(const struct master_config *c)
 
 bool master_config_anonymous(const struct master_config *c)
 {
-    /* As in Kubernetes: nobody unknown may do everything, unless that was said. */
+    /* Anonymous users may do everything only if the configuration says so explicitly, as in
+     * Kubernetes. */
     return c->anonymous_given ? c->anonymous : !streq_null(c->authorization_mode, "AlwaysAllow");
 }
 
-/* Without HTTPS whoever reaches the master is trusted: settings that say otherwise are a mistake. */
+/* Without HTTPS every client is trusted: settings that require access control are an error. */
 static int check_security(const struct master_config *c, struct err *e)
 {
     const char *key = c->authorization_mode ? "authorization.mode"

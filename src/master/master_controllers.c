@@ -16,9 +16,9 @@ LOG_MODULE("master");
 struct master_controllers {
     struct loop *loop;
     struct master_controllers_config cfg;
-    struct api_client *electing; /* NULL: nobody else can lead. */
+    struct api_client *electing; /* NULL: no other process can lead. */
     struct leader *leader;
-    struct api_client *client; /* Of the controllers. */
+    struct api_client *client; /* The client of the controllers. */
     struct controllers *controllers;
     bool ready;
     struct loop_task stopped;
@@ -49,7 +49,7 @@ static int begin(struct master_controllers *m, const char *fence, struct err *e)
     if (r < 0) {
         return r;
     }
-    if (fence) { /* Another kind of server takes no notice of it. */
+    if (fence) { /* Other API servers ignore the header. */
         http_client_add_header(api_client_http(m->client), "Tenet-Lease", fence);
     }
     m->controllers = controllers_new(m->loop, m->client, &m->cfg.controllers);
@@ -72,7 +72,7 @@ static void deposed(void *ctx)
     m->client = api_client_free(m->client);
 }
 
-/* The other leader has made what a cluster begins with. */
+/* The other leader has created the cluster's own objects. */
 static void follows(void *ctx, const char *holder)
 {
     ready(ctx);

@@ -17,7 +17,8 @@ struct master_dns {
     struct loop_timer *again;
     struct services_watch *services;
     bool isolates;
-    struct informer *projects; /* NetNamespaces, for their VNIDs; NULL: names are not isolated. */
+    /* NetNamespaces, for their VNIDs; NULL: every client gets all names. */
+    struct informer *projects;
     union dns_endpoint at;
     bool said;
 };

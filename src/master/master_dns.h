@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DNS of the master: the cluster's names for hosts that are no nodes, at port 53. */
+/* DNS of the master: resolves the cluster's names for hosts that are not nodes, on port 53. */
 #pragma once
 
 #include "client/informer_set.h"
@@ -8,11 +8,12 @@
 
 struct master_dns;
 
-/* Checks the configuration; nothing is listened at yet.  '*ret' NULL: there is to be none.  The error names the key. */
+/* Checks the configuration; opens no socket yet.  '*ret' NULL: DNS is
+ * disabled.  The error names the key. */
 int master_dns_new(struct loop *l, const struct master_config *c, struct master_dns **ret,
                    struct err *e);
-/* Begins; services come through 'informers', which must outlive it.  A port that cannot be had is
- * said and tried again: the API is served all the same. */
+/* Starts; services come from 'informers', which must outlive it.  If the port cannot be opened,
+ * that is logged and tried again, while the API is served. */
 void master_dns_begin(struct master_dns *d, struct informer_set *informers);
 struct master_dns *master_dns_free(struct master_dns *d);
 void master_dns_write_metrics(void *master_dns, struct strbuf *out);

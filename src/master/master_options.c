@@ -121,7 +121,7 @@ static int read_networks(void *config, const struct json *v, struct err *e)
     return 0;
 }
 
-/* ---- other values that need code ---- */
+/* ---- other values that need functions ---- */
 
 static int set_external(void *config, const char *list, struct err *e)
 {
@@ -210,7 +210,7 @@ static int set_bind_network(void *config, const char *s, struct err *e)
     return streq(s, "tcp4") ? 0 : err_set(e, -EINVAL, "must be tcp4");
 }
 
-/* OpenShift's names of limits, with its meaning of 0 and -1: no limit. */
+/* Sets OpenShift's name of a limit, in which 0 and -1 mean no limit. */
 static int set_inflight(void *config, const char *s, struct err *e)
 {
     return option_set(options_find(&master_options, "limits.maxRequestsInFlight"), config,
@@ -250,7 +250,7 @@ static int set_limit(void *config, const char *text, struct err *e)
     MEMBER(limits.values[id]), .min = least, .max = most, .dflt = value
 
 static const struct option_row rows[] = {
-    /* The network. */
+    /* The section networkConfig. */
     {.path = "networkConfig.clusterNetworks",
      .flag = "cluster-network",
      .arg = "CIDR:BITS",
@@ -404,7 +404,7 @@ static const struct option_row rows[] = {
      .help = "nodes that run on hosts of masters",
      .detail = "Only these can report the address of a master as their own."},
 
-    /* How the API is served. */
+    /* The section servingInfo. */
     {.path = "servingInfo.bindAddress",
      .flag = "bind-address",
      .arg = "HOST:PORT",
@@ -415,7 +415,7 @@ static const struct option_row rows[] = {
      .help = "IPv4 address and port of the API; port 0: any free port",
      .detail = "Nodes must be able to connect to it. Set `tls: auto` before it is more than a "
                "loopback address: "
-               "without HTTPS, whoever reaches the API controls the cluster."},
+               "without HTTPS, every client that reaches the API controls the cluster."},
     {.path = "servingInfo.tls",
      .flag = "tls",
      .arg = "MODE",
@@ -504,8 +504,8 @@ static const struct option_row rows[] = {
      .help = "RBAC: roles and bindings say who may do what; AlwaysAllow: every known user may do "
              "everything",
      .detail = "This, authorization.anonymous, serviceAccountConfig and auditConfig need HTTPS. "
-               "Without it, whoever "
-               "reaches the master is trusted."},
+               "Without HTTPS "
+               "every client of the master is trusted."},
     {.path = "authorization.anonymous",
      .flag = "anonymous-auth",
      .arg = "BOOL",
@@ -590,7 +590,7 @@ static const struct option_row rows[] = {
      .dflt = "10",
      .help = "how many older files of the audit log are kept"},
 
-    /* The registry. */
+    /* The section storage, which keeps the registry. */
     {.path = "storage.backend",
      .flag = "storage-backend",
      .arg = "NAME",
@@ -706,7 +706,7 @@ static const struct option_row rows[] = {
              "master that "
              "died"},
 
-    /* DNS of the master. */
+    /* The section dnsConfig. */
     {.path = "dnsConfig.bindAddress",
      .flag = "dns-bind-address",
      .arg = "ADDRESS[:PORT]",
@@ -761,7 +761,7 @@ static const struct option_row rows[] = {
      .example = "192.0.2.53,192.0.2.54:5353",
      .help = "name servers for names outside the cluster: ADDRESS[:PORT]"},
 
-    /* What clients may use. */
+    /* The limits of clients. */
     {.flag = "limit",
      .arg = "NAME=VALUE",
      API,

@@ -47,7 +47,7 @@ static void names_add(struct names *s, const char *name)
     }
 }
 
-/* This host's addresses that others can connect to. */
+/* Adds the addresses of this host to which other hosts can connect. */
 static int add_own_addresses(struct names *s, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *rt = NULL;
@@ -67,7 +67,7 @@ static int add_own_addresses(struct names *s, struct err *e)
     return 0;
 }
 
-/* All names by which clients know the master; the first is the one that kubeconfigs get. */
+/* All names by which clients know the master; kubeconfigs contain the first one. */
 static int server_names(const struct master_config *c, struct names *s, struct err *e)
 {
     static const char *const always[] = {"127.0.0.1",
@@ -103,7 +103,7 @@ static int server_names(const struct master_config *c, struct names *s, struct e
 
 /* ---- files ---- */
 
-/* The kubeconfig 'file', with a certificate for 'user' of 'group'. */
+/* Makes the kubeconfig 'file', with a certificate for 'user' of 'group'. */
 static int ensure_kubeconfig(const struct pki_ca *ca, const char *file, const char *user,
                              const char *group, const char *url, int64_t now, bool *made,
                              struct err *e)
@@ -161,7 +161,7 @@ static int ensure_token_key(const char *dir, struct err *e)
     return r;
 }
 
-/* What only processes apart need. */
+/* Makes the files that only separate processes need. */
 static int ensure_apart(const struct pki_ca *ca, const char *dir, const char *url, int64_t now,
                         bool *made, struct err *e)
 {

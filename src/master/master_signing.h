@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the controllers of the cluster's security work with: the authority that signs certificates, and the names of the
- * service accounts that each namespace gets.
+/* The configuration of the controllers for certificates and service accounts: the authority that
+ * signs certificates, and the names of the service accounts that each namespace gets.
  *
- * The authority is that of "tls: auto", or the one of clusterSigningCertFile and clusterSigningKeyFile, which only this
- * process reads. */
+ * The authority is that of "tls: auto", or the one of clusterSigningCertFile and
+ * clusterSigningKeyFile, which only this process reads. */
 #pragma once
 
 #include "controllers/controllers.h"
@@ -11,11 +11,11 @@
 
 struct pki_ca;
 struct master_signing;
-/* 'ca' is borrowed; NULL: that of the configuration's files, or none.  'api_ca' (copied; NULL: unknown) is the authority
- * of the API server's certificate, in PEM form, which Secrets with tokens get.  'c' must live as long.  Errors name the
- * key. */
+/* 'ca' is borrowed; NULL: that of the configuration's files, or none.  'api_ca' (copied; NULL:
+ * unknown) is the authority of the API server's certificate, in PEM form, which Secrets with tokens
+ * get.  'c' must outlive it.  Errors name the key. */
 int master_signing_new(const struct master_config *c, const struct pki_ca *ca, const char *api_ca,
                        struct master_signing **ret, struct err *e);
 struct master_signing *master_signing_free(struct master_signing *s);
-/* NULL for NULL. */
+/* Returns NULL for NULL. */
 const struct controllers_security *master_signing_security(const struct master_signing *s);

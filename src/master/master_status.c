@@ -34,7 +34,7 @@ static void answer(void *ctx, struct http_exchange *x)
         s->cfg.metrics(s->cfg.ctx, &b);
         http_respond(x, 200, PROMETHEUS, b.data, b.size);
     } else {
-        respond(x, 404, "there are /healthz, /livez, /readyz and /metrics\n");
+        respond(x, 404, "the paths are /healthz, /livez, /readyz and /metrics\n");
     }
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The health and the figures of controllers that run apart from their API server, over plain HTTP: /healthz and /livez
- * (the process answers), /readyz (it leads, or follows a leader), /metrics.
+/* Serves the health and metrics of controllers that run apart from their API
+ * server, over plain HTTP: /healthz and /livez (the process answers), /readyz
+ * (it leads, or follows a leader), /metrics.
  *
- * It tells nothing of the cluster's objects; listen where only the host or its monitoring can connect.  Everything runs
- * on the loop's thread. */
+ * It reveals nothing about the cluster's objects.  Configure an address to which only the host or
+ * its monitoring can connect.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "base/str.h"

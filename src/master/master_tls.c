@@ -11,7 +11,7 @@ struct master_tls {
     const struct master_config *config;
     int port;
     struct tls_context *context;
-    struct pki_ca *ca; /* With tls: auto. */
+    struct pki_ca *ca; /* The authority of tls: auto. */
 };
 
 const char *master_tls_dir(const struct master_config *c)
@@ -19,7 +19,7 @@ const char *master_tls_dir(const struct master_config *c)
     return c->pki_dir ? c->pki_dir : DEFAULT_DIR;
 }
 
-/* Makes the context, or the one that is there anew. */
+/* Makes the TLS context, or replaces the existing one. */
 static int load(struct master_tls *t, struct err *e)
 {
     const struct master_config *c = t->config;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTPS for the master: its certificates.
+/* The certificates of the master, for HTTPS.
  *
- * With "tls: auto" there is a CA in the PKI directory, made at the first start: ca.crt and ca.key, server.crt and
- * server.key, and admin.kubeconfig with a client certificate (system:admin of system:masters).  What is
- * missing, does not fit the configuration any more, or has less than a third of its time left is made anew at start
- * and at each reload; the CA never is. */
+ * With "tls: auto" there is a CA in the PKI directory, made at the first start: ca.crt and ca.key,
+ * server.crt and server.key, and admin.kubeconfig with a client certificate (system:admin of
+ * system:masters).  A file that is missing, no longer fits the configuration, or has less than a
+ * third of its validity left is made again at start and at each reload; the CA never is. */
 #pragma once
 
 #include "master/master_config.h"
 #include "net/tls/tls.h"
 
 struct master_tls;
-/* 'port' is that of the API.  '*ret' is NULL when HTTPS is off.  'c' must live as long. */
+/* 'port' is that of the API.  '*ret' is NULL when HTTPS is off.  'c' must outlive it. */
 int master_tls_new(const struct master_config *c, int port, struct master_tls **ret, struct err *e);
 struct master_tls *master_tls_free(struct master_tls *t);
 struct tls_context *master_tls_context(const struct master_tls *t);
-/* Reads the files again, after making those that are due; all stays as it is on failure. */
+/* Reads the files again, after renewing those that are due; on failure
+ * the previous ones stay in use. */
 int master_tls_reload(struct master_tls *t, struct err *e);
 
 /* The authority of "tls: auto"; NULL: there is none. */
 struct pki_ca;
 const struct pki_ca *master_tls_ca(const struct master_tls *t);
-/* Where it is. */
+/* The directory of the authority. */
 const char *master_tls_dir(const struct master_config *c);

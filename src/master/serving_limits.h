@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the master lets its clients use: the section "limits" of master-config.yaml, and --limit.
- * The rows in master_options.c have the names, ranges and meanings. */
+/* Limits for the master's clients: the section "limits" of master-config.yaml, and --limit.  The
+ * rows in master_options.c have the names, ranges and meanings. */
 #pragma once
 
 enum serving_limit {

@@ -277,7 +277,8 @@ static void controllers_sign_with_the_authority_of_auto_or_of_files(void **state
     assert_string_equal(master_signing_security(signing)->service_accounts[0], "robot");
     assert_null(master_signing_security(signing)->service_accounts[1]);
     master_signing_free(signing);
-    /* Controllers apart from their API server read the authority from files; by default they have three names. */
+    /* Controllers apart from their API server read the authority from files; by default
+     * they have three names. */
     struct master_config apart;
     master_config_init(&apart);
     assert_int_equal(master_signing_new(&apart, NULL, NULL, &signing, &e), 0);
