@@ -25,16 +25,19 @@
 #include "net/http/http.h"
 #include "store/store.h"
 
-/* Who may do what.  All strings are copied; the keys must outlive the server. */
+/* Access control.  All strings are copied; the keys must outlive the server. */
 struct apiserver_security {
-    bool always_allow; /* Whoever is authenticated may do everything; else RBAC decides. */
-    bool anonymous;    /* Who shows no credential is system:anonymous; else 401. */
-    /* A request with this bearer token, on a listener without TLS, is by the master itself; without
-     * TLS nothing else is let in.  NULL: none. */
+    bool always_allow; /* Every authenticated user may do everything; otherwise RBAC decides. */
+    /* A request without a credential is by system:anonymous; otherwise it gets 401. */
+    bool anonymous;
+    /* On a listener without TLS, a request with this bearer token is by the master itself; every
+     * other request there is refused.  NULL: none. */
     const char *loopback_token;
-    const struct jws_keys *keys; /* Of service accounts' tokens; NULL: there are none. */
-    const char *issuer;          /* Of those tokens; NULL: "https://kubernetes.default.svc". */
-    struct audit_log *audit;     /* NULL: no audit.  Borrowed, and must outlive the server. */
+    /* Keys that sign service accounts' tokens; NULL: there are none. */
+    const struct jws_keys *keys;
+    /* Issuer of those tokens; NULL: "https://kubernetes.default.svc". */
+    const char *issuer;
+    struct audit_log *audit; /* NULL: no audit.  Borrowed, and must outlive the server. */
 };
 
 struct service_ranges; /* sdn/service_ranges.h */
@@ -45,14 +48,16 @@ struct apiserver_config {
         *without_group;  /* Kinds of this group are not served as compiled in; NULL: all are. */
     size_t event_window; /* Events of each kind kept for resumed watches; 0: 8,192. */
     size_t event_window_bytes; /* Most bytes of replaced objects they may hold; 0: 16 MiB. */
-    unsigned max_inflight;     /* Requests at work at once, of all but administrators; 0: 400. */
-    unsigned max_queued;       /* Waiting in each priority level; more get 429; 0: 1,024. */
-    uint64_t queue_wait_ms;    /* Longest wait, then 429; 0: 15,000. */
-    unsigned max_watches;      /* More get 429; 0: 50,000. */
-    uint64_t bookmark_ms;      /* Between bookmarks of a watch; 0: 30,000. */
+    /* Requests executed at once, except those of administrators; 0: 400. */
+    unsigned max_inflight;
+    /* Requests waiting in each priority level; further ones get 429; 0: 1,024. */
+    unsigned max_queued;
+    uint64_t queue_wait_ms; /* Longest wait, after which a request gets 429; 0: 15,000. */
+    unsigned max_watches;   /* Watches at once; further ones get 429; 0: 50,000. */
+    uint64_t bookmark_ms;   /* Time between bookmarks of a watch; 0: 30,000. */
     uint64_t
         watch_timeout_ms; /* Longest watch when the client names no timeout; 0: 30 to 60 minutes. */
-    /* What services are given their addresses and ports of (copied); NULL: they are given none. */
+    /* Ranges of the addresses and ports of services (copied); NULL: services get none. */
     const struct service_ranges *services;
     /* Addresses that nodes cannot report as their own (copied; its names are borrowed and must
      * outlive the server). NULL: only addresses of other objects are refused. */
@@ -67,32 +72,33 @@ struct apiserver_config {
     void *ctx;
 };
 
-/* Whether a configuration may name these plug-ins; either list may be NULL.  -EINVAL: an unknown
- * name, or one in both lists; -EPERM: one that must not be disabled, with what would be possible
- * without it. */
+/* Checks that a configuration may name these plug-ins; either list may be NULL.
+ * -EINVAL: an unknown name, or one in both lists; -EPERM: one that must not be
+ * disabled, with the consequence of disabling it. */
 int admission_check_names(const char *const *enabled, const char *const *disabled, struct err *e);
 
 struct apiserver;
 /* 'cfg' may be NULL; it is copied.  'l' and 's' must outlive the server. */
 struct apiserver *apiserver_new(struct loop *l, struct store *s,
                                 const struct apiserver_config *cfg);
-/* The server whose handler apiserver_handle is: its own errors become Status objects, and /metrics
- * tells its figures.  It must be detached (NULL) before it is freed. */
+/* Attaches the HTTP server whose handler is apiserver_handle: its own errors become Status objects,
+ * and /metrics includes its counters.  Detach it (NULL) before it is freed. */
 void apiserver_attach(struct apiserver *a, struct http_server *h);
-/* A check more of /readyz, under a constant name: 'fn' says what is wrong, or NULL. */
+/* Adds a check to /readyz, under a constant name: 'fn' returns the problem, or NULL. */
 typedef const char *apiserver_check_fn(void *ctx);
 void apiserver_add_check(struct apiserver *a, const char *name, apiserver_check_fn *fn, void *ctx);
 /* Rows of the metrics that /metrics serves. */
 #define APISERVER_METRIC_TABLES 3
 extern const struct prom_table apiserver_metric_tables[APISERVER_METRIC_TABLES];
-/* Adds to what /metrics tells; NULL: nothing more. */
+/* Adds a function that appends to /metrics; NULL: none. */
 typedef void apiserver_metrics_fn(void *ctx, struct strbuf *out);
 void apiserver_set_metrics(struct apiserver *a, apiserver_metrics_fn *fn, void *ctx);
-/* From now on /readyz fails; all requests are served still. */
+/* From now on /readyz fails; all requests are still served. */
 void apiserver_unready(struct apiserver *a);
-/* Ends all watches; requests from now on get 503, writes under way are still answered. */
+/* Ends all watches.  New requests get 503; writes under way are still answered. */
 void apiserver_shutdown(struct apiserver *a);
-/* After the store was closed (it holds the server's watcher) and the HTTP server freed. */
+/* Call it after the store was closed (it holds the server's watcher) and the HTTP server was
+ * freed. */
 struct apiserver *apiserver_free(struct apiserver *a);
 
 /* An http_handler_fn; 'apiserver' is the struct apiserver.  Answers 503 until the snapshot is
@@ -100,5 +106,5 @@ struct apiserver *apiserver_free(struct apiserver *a);
 void apiserver_handle(void *apiserver, struct http_exchange *x);
 
 bool apiserver_ready(const struct apiserver *a);
-/* The revision the cache is at: the highest resourceVersion a client may have seen. */
+/* The revision of the cache: the highest resourceVersion that a client may have seen. */
 uint64_t apiserver_revision(const struct apiserver *a);

@@ -6,7 +6,7 @@
 
 static const char none[] = "";
 
-/* The unread part of a path, and where its next segment is copied to. */
+/* The unread part of a path, and the buffer to which its segments are copied. */
 struct reader {
     const char *at;
     char *to;
@@ -56,7 +56,7 @@ static const char *lower(struct reader *r, const char *s)
     return text;
 }
 
-/* The value that "KEY=VALUE" or "KEY==VALUE" among the terms demands; "" when none does. */
+/* The value that a term "KEY=VALUE" or "KEY==VALUE" requires; "" when no term names the key. */
 static const char *demanded(struct reader *r, const char *selector, const char *key)
 {
     size_t k = strlen(key);
@@ -71,7 +71,7 @@ static const char *demanded(struct reader *r, const char *selector, const char *
     return none;
 }
 
-/* "/api/V" and "/apis/G/V" with something behind; false: no resource. */
+/* Parses "/api/V" and "/apis/G/V"; returns false when no resource follows. */
 static bool parse_group(struct attributes *a, struct reader *r)
 {
     const char *root = segment(r);
@@ -84,7 +84,8 @@ static bool parse_group(struct attributes *a, struct reader *r)
     return *r->at == '/' && r->at[1];
 }
 
-/* "namespaces/NS/RESOURCE"; "namespaces/NS" and its own subresources are about the namespace itself. */
+/* "namespaces/NS/RESOURCE"; "namespaces/NS" and its own subresources are about the
+ * namespace itself. */
 static void parse_namespace(struct attributes *a, struct reader *r)
 {
     struct reader ahead = *r;
@@ -109,7 +110,7 @@ static void parse_resource(struct attributes *a, struct reader *r)
     a->subresource = segment(r);
     a->malformed = *r->at == '/' && r->at[1];
     if (itself && !a->in_namespace) {
-        /* A namespace is within itself: users with a right in it may have that right to it. */
+        /* A namespace is within itself: a right granted in it covers the Namespace object, too. */
         a->namespace = a->name;
     }
 }
@@ -125,7 +126,7 @@ void attributes_parse(struct attributes *a, const char *method, const char *path
                              .namespace = none,
                              .name = none,
                              .node = none};
-    /* Each text is a part of one of these, and its end takes the place of a separator. */
+    /* Each text is a segment of one of these strings; its terminating NUL replaces a separator. */
     size_t size = strlen(path) + 1;
     size += MAX(strlen(method), field_selector ? strlen(field_selector) : 0) + 1;
     a->texts = xcalloc(size, 1);

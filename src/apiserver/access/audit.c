@@ -32,7 +32,7 @@ struct sink {
     int fd;
     uint64_t size;
     int64_t now_ms;
-    int error; /* Of the last write; 0: fine. */
+    int error; /* The errno of the last write; 0: it succeeded. */
 };
 
 static int sink_open(struct sink *s)
@@ -53,7 +53,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* Removes the oldest of PATH-TIME. */
+/* Removes the oldest files "PATH-TIME" above the maximum. */
 static void sink_trim(const struct sink *s)
 {
     const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
@@ -111,7 +111,7 @@ static int sink_write(struct sink *s, const char *p, size_t size)
         }
         if (n < 0) {
             r = -errno;
-            s->fd = fd_close(s->fd); /* Perhaps there is another file next time. */
+            s->fd = fd_close(s->fd); /* Retry with a new file at the next write. */
             break;
         }
         p += n;
@@ -129,7 +129,7 @@ struct audit_log {
     char *policy_file;
     struct sink sink;
     struct strbuf queue;   /* Lines to be written next. */
-    struct strbuf writing; /* Those that the worker has. */
+    struct strbuf writing; /* Lines that the worker is writing. */
     bool busy;
     uint64_t dropped;
     struct log_limit drop_limit, error_limit;
@@ -264,7 +264,7 @@ int audit_log_reload(struct audit_log *log, struct err *e)
 struct audit_event {
     struct audit_log *log;
     struct audit_decision decision;
-    struct json *base; /* What all stages have. */
+    struct json *base; /* The members that the events of all stages share. */
 };
 
 struct audit_event *audit_event_free(struct audit_event *ev)
@@ -283,8 +283,8 @@ static void set_time(struct json *o, const char *key)
     json_set_string(o, key, text);
 }
 
-/* The client's own, when it has one that can be: then the lines of several servers can be told to
- * belong together. */
+/* Uses the client's Audit-ID if it is valid, so that the lines of several
+ * servers can be correlated. */
 static void make_id(const struct http_exchange *x, char out[MAX_ID + 1])
 {
     const char *given = http_header(x, "audit-id");
@@ -303,8 +303,8 @@ static void make_id(const struct http_exchange *x, char out[MAX_ID + 1])
                     b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-/* Whether the parameter with this name (of 'n' bytes) holds a token; an escaped name is taken for
- * that of a token. */
+/* Whether the query parameter with this name (of 'n' bytes) carries a token.  An
+ * escaped name is treated as one that does. */
 static bool is_token(const char *name, size_t n)
 {
     static const char key[] = "access_token";
@@ -338,7 +338,7 @@ static void set_not_empty(struct json *o, const char *key, const char *s)
     }
 }
 
-/* Whose bodies are secrets, or have them. */
+/* Whether request and response bodies of the resource contain secrets, which are never logged. */
 static bool is_secret(const struct attributes *a)
 {
     return a->is_resource &&
@@ -401,7 +401,7 @@ void audit_decision_set(struct audit_event *ev, bool allowed, const char *why)
     json_set_string(notes, "authorization.k8s.io/reason", why);
 }
 
-/* A body that is JSON. */
+/* Sets 'key' to the body if it is JSON. */
 static void set_body(struct json *o, const char *key, const char *p, size_t size)
 {
     CLEANUP(json_free) struct json *v = NULL;

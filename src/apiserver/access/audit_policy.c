@@ -12,11 +12,11 @@ const char *const audit_stage_names[] = {"RequestReceived", "ResponseStarted", "
 
 #define MAX_RULES 1000
 
-/* The document is kept, and asked as it is: its form was checked. */
+/* The document is kept and evaluated directly: its form was checked when it was parsed. */
 struct audit_policy {
     struct json *doc;
     size_t n;
-    struct audit_decision *rules; /* Level and stages of each. */
+    struct audit_decision *rules; /* Level and stages of each rule. */
 };
 
 struct audit_policy *audit_policy_free(struct audit_policy *p)
@@ -183,9 +183,9 @@ struct audit_policy *audit_policy_default(void)
     return audit_policy_parse(text, sizeof text - 1, &p, NULL) == 0 ? p : NULL;
 }
 
-/* ---- asking ---- */
+/* ---- evaluation ---- */
 
-/* Whether 's' is in the list 'key' of 'v', which an empty list is not a condition on. */
+/* Whether 's' is in the list 'key' of 'v'; an absent or empty list matches everything. */
 static bool listed(const struct json *v, const char *key, const char *s)
 {
     const struct json *list = json_get(v, key), *item;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is audited, and how much of it: a Policy of audit.k8s.io/v1.  The first rule that matches a
- * request says its level; without one it is None.  Pure. */
+/* The audit policy (a Policy of audit.k8s.io/v1): which requests are audited,
+ * and in how much detail.  The first rule that matches a request gives its
+ * level; if none matches, the level is None.  Pure. */
 #pragma once
 
 #include "apiserver/access/attributes.h"
@@ -13,18 +14,18 @@ enum audit_stage { AUDIT_RECEIVED, AUDIT_STARTED, AUDIT_COMPLETE, AUDIT_STAGES }
 extern const char *const audit_stage_names[];
 
 struct audit_policy;
-/* YAML or JSON; a key that is not known is an error, as a rule that is silently without its
- * condition would audit too little.  -EINVAL names the field. */
+/* Parses YAML or JSON.  An unknown key is an error, because a rule that silently lost its condition
+ * would audit too little.  -EINVAL names the field. */
 int audit_policy_parse(const char *text, size_t size, struct audit_policy **ret, struct err *e);
-/* Level Metadata for everything. */
+/* The policy that audits everything at level Metadata. */
 struct audit_policy *audit_policy_default(void);
 struct audit_policy *audit_policy_free(struct audit_policy *p);
 DEFINE_CLEANUP(struct audit_policy *, audit_policy_free)
 
 struct audit_decision {
     enum audit_level level;
-    unsigned omit; /* Bits of stages that are not told. */
+    unsigned omit; /* Bits of stages that are not logged. */
 };
-/* 'user' NULL: nobody that could be authenticated. */
+/* 'user' NULL: authentication failed. */
 struct audit_decision audit_policy_decide(const struct audit_policy *p,
                                           const struct user_info *user, const struct attributes *a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authentication: by the connection's certificate, else by a bearer token, else anonymous. */
+/* Authentication by the client certificate of the connection, else by a
+ * bearer token, else as the anonymous user. */
 #include "apiserver/access/authn.h"
 
 #include "apiserver/access/token.h"
@@ -21,7 +22,7 @@ int authn_bearer(const char *header, const char **ret)
     size_t blanks = strspn(header, " ");
     header += blanks;
     size_t n = strlen(header);
-    /* RFC 6750: token68 and nothing behind it. */
+    /* RFC 6750: the header contains one token68 and nothing after it. */
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=";
     if (!blanks || !n || strspn(header, letters) != n) {
@@ -78,7 +79,7 @@ int authn_request(struct security *s, const struct http_exchange *x, struct user
         *ret = user_ref(s->master);
         return 0;
     }
-    /* As OpenShift has it, for clients that cannot set headers. */
+    /* OpenShift accepts this parameter from clients that cannot set headers. */
     token = token ? token : http_query(x, "access_token");
     if (token) {
         return s->cache->ready ? token_authenticate(s, token, NULL, time_wall_ms(), ret, NULL, e)

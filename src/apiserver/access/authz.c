@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authorization: system:masters may do everything, a node what concerns it, everyone what RBAC
- * gives them. */
+/* Authorization: system:masters may do everything, a node may use the objects that concern it, and
+ * all users have the rights that RBAC gives them. */
 #include "apiserver/access/authz.h"
 
 #include "apiserver/access/node_authz.h"
 
 #include "base/map.h"
 
-/* Probes come before anything else is known. */
+/* Health probes are allowed before roles are known. */
 static bool is_probe(const struct attributes *a)
 {
     return !a->is_resource && streq(a->verb, "get") &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authorization: system:masters may do everything, a node what concerns it, everyone what RBAC
- * gives them. */
+/* Authorization: system:masters may do everything, a node may use the objects that concern it, and
+ * all users have the rights that RBAC gives them. */
 #pragma once
 
 #include "apiserver/access/security.h"
 
-/* Whether 'u' may do it; 'why' (may be NULL) gets a reason when there is one to tell. */
+/* Whether 'u' may make the request; 'why' (may be NULL) gets a reason if one is known. */
 bool authz_allows(struct security *s, const struct user_info *u, const struct attributes *a,
                   struct strbuf *why);
-/* For checks beside the request's own: strings NULL or "" when absent. */
+/* Authorizes an action other than the request's own; strings are NULL or "" when absent. */
 bool authz_may(struct security *s, const struct user_info *u, const char *verb, const char *group,
                const char *resource, const char *ns, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a node may do by being that node: with its own Node, its pods and what they use, its lease,
- * its requests for certificates, and events.  What all nodes read alike (the network's objects) is
- * RBAC's role system:sdn-reader. */
+/* The rights of a node beyond its roles: access to its own Node, its pods and the objects that they
+ * use, its lease, its certificate requests, and events.  Objects that all nodes read alike (those
+ * of the network) are granted by RBAC's role system:sdn-reader. */
 #include "apiserver/access/node_authz.h"
 
 #define LEASES "kube-node-lease"
@@ -91,7 +91,7 @@ static bool pod_runs_as(const struct json *pod, const char *account)
     return streq(name && *name ? name : "default", account);
 }
 
-/* Whether a pod of 'a->namespace' that is on the node needs what 'a' names. */
+/* Whether a pod of 'a->namespace' on the node uses the object that 'a' names. */
 static bool needed(struct security *s, const char *node, const struct attributes *a)
 {
     const struct cache_kind *pods = cache_find(s->cache, api_kind_find("", "v1", "pods"));
@@ -128,7 +128,7 @@ static bool own_pod(struct security *s, const char *node, const struct attribute
 
 static bool own_node(const char *node, const struct attributes *a)
 {
-    if (streq(a->verb, "create")) { /* Admission looks at the name. */
+    if (streq(a->verb, "create")) { /* Admission checks the name. */
         return !*a->subresource;
     }
     return streq(a->name, node) && (!*a->subresource || streq(a->subresource, "status")) &&

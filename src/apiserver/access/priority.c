@@ -5,7 +5,8 @@
 
 #include <errno.h>
 
-/* Of the seats, in percent, and what a round may begin, in cost. */
+/* For each level: its share of all seats in percent, and the cost that it may start in one
+ * round. */
 static const struct {
     unsigned seats_percent, round;
 } shares[PRIORITY_MAX] = {
@@ -13,23 +14,24 @@ static const struct {
 
 const char *const priority_level_names[PRIORITY_MAX] = {"system", "default", "low"};
 
-#define FLOW_SEATS_PERCENT 75 /* Of its level's, that one flow may occupy. */
-#define MAX_IDLE_FLOWS 1024   /* Remembered for what they had. */
+#define FLOW_SEATS_PERCENT 75 /* Share of its level's seats that one flow may occupy. */
+#define MAX_IDLE_FLOWS 1024   /* Idle flows kept to account for what they used. */
 
-/* Exists while it has requests, and until the others of its level have had as much as it had. */
+/* Exists while it has requests, and until the other flows of its level have used as much as
+ * it did. */
 struct priority_flow {
     struct hmap_node node;
     uint32_t hash;
     struct list waiting;
     unsigned n_waiting, n_running, seats;
-    uint64_t start; /* Virtual time at which its next request begins. */
+    uint64_t start; /* Virtual time at which its next request starts. */
 };
 
 struct level {
     struct hmap flows;
     struct list ages;
     unsigned seats, seats_taken, running, waiting, round_left;
-    uint64_t now; /* Virtual time: the start of the request that was begun last. */
+    uint64_t now; /* Virtual time: the start of the most recently started request. */
     struct priority_stats stats;
 };
 
@@ -90,7 +92,7 @@ static bool is_idle(const struct priority_flow *f)
     return !f->n_waiting && !f->n_running;
 }
 
-/* Forgets flows that are owed nothing and owe nothing; and all idle ones when they are too many. */
+/* Removes idle flows whose account is settled, and all idle flows when there are too many. */
 static void forget_flows(struct level *l)
 {
     struct priority_flow *f;
@@ -210,7 +212,7 @@ static const struct priority_ticket *first_of(const struct priority_flow *f)
     return CONTAINER_OF(f->waiting.next, struct priority_ticket, node);
 }
 
-/* The flow whose turn it is; NULL: none can run, for want of seats. */
+/* The flow that is next; NULL: none can run, because too few seats are free. */
 static struct priority_flow *next_flow(const struct level *l)
 {
     unsigned flow_seats = percent(l->seats, FLOW_SEATS_PERCENT);
@@ -224,7 +226,7 @@ static struct priority_flow *next_flow(const struct level *l)
             best = f;
         }
     }
-    /* It waits for its seats, and is not passed by cheaper requests. */
+    /* The request waits until enough seats are free; cheaper requests do not overtake it. */
     return best && l->seats_taken + first_of(best)->cost <= l->seats ? best : NULL;
 }
 

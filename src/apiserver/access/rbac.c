@@ -21,7 +21,7 @@ struct subject {
 
 struct rbac {
     struct smap roles;    /* "NS/NAME" or "/NAME" to struct rbac_rules. */
-    struct smap bindings; /* The same of bindings, to struct binding. */
+    struct smap bindings; /* Key to struct binding. */
     struct smap subjects; /* "NS/user:NAME", "/group:NAME", ... to struct subject. */
 };
 
@@ -222,7 +222,7 @@ void rbac_set_role(struct rbac *r, const char *ns, const char *name, const struc
     smap_set(&r->roles, key, rules);
 }
 
-/* NULL: no subject that a user can be. */
+/* NULL: the subject cannot be a user. */
 static char *subject_key(const char *ns, const struct json *s)
 {
     const char *kind = json_path_string(s, "kind", NULL), *name = json_path_string(s, "name", NULL);
@@ -299,9 +299,10 @@ void rbac_set_binding(struct rbac *r, const char *ns, const char *name, const st
     smap_set(&r->bindings, key, b);
 }
 
-/* ---- asking ---- */
+/* ---- evaluation ---- */
 
-/* A walk over the bindings of a user, of the cluster and then of 'ns'; the function returns false to end it. */
+/* Called for the bindings of a user, first those of the cluster and then
+ * those of 'ns'; returns false to end the walk. */
 typedef bool visit_fn(void *ctx, const struct binding *b, const struct rbac_rules *rules);
 
 static bool visit_subject(const struct rbac *r, const char *ns, const char *type, const char *name,

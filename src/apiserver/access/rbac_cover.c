@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Escalation: whether a user already has all that a role would give.  Each combination of one verb, group,
- * resource and name must be covered by one rule of the user's. */
+/* Escalation check: whether a user already has all the rights of a role.  Each combination of one
+ * verb, group, resource and name must be covered by one rule of the user. */
 #include "apiserver/access/rbac.h"
 
 #include "base/mem.h"
@@ -17,7 +17,7 @@ static void own(void *ctx, const struct rbac_rule *rule)
     o->at[o->n++] = rule;
 }
 
-/* 'name' NULL: all names.  Without a resource 'url' counts. */
+/* 'name' NULL: all names.  'resource' NULL: 'url' is checked instead. */
 static bool covered(const struct owned *o, const char *verb, const char *group,
                     const char *resource, const char *name, const char *url)
 {
@@ -44,9 +44,9 @@ static void quoted(struct strbuf *out, const char *s)
     json_write_string(s, strlen(s), out);
 }
 
-/* The verbs that are missing of one resource or path; 'n' of them. */
-static void tell(struct strbuf *missing, const char *group, const char *resource, const char *name,
-                 const char *url, const struct strbuf *verbs)
+/* Appends the 'n' missing verbs of one resource or path. */
+static void add_missing_rule(struct strbuf *missing, const char *group, const char *resource,
+                             const char *name, const char *url, const struct strbuf *verbs)
 {
     strbuf_adds(missing, "\n{");
     if (url) {
@@ -76,7 +76,7 @@ static bool check(const struct owned *o, const struct rbac_rule *w, const char *
         }
     }
     if (verbs.size) {
-        tell(missing, group, resource, name, url, &verbs);
+        add_missing_rule(missing, group, resource, name, url, &verbs);
     }
     return !verbs.size;
 }
@@ -98,7 +98,7 @@ static bool check_rule(const struct owned *o, const struct rbac_rule *w, struct 
     return ok;
 }
 
-/* Saturates. */
+/* Multiplies; the result saturates. */
 static size_t times(size_t a, size_t b)
 {
     return b && a > RBAC_MAX_COMBINATIONS / b ? RBAC_MAX_COMBINATIONS + 1 : a * b;

@@ -23,7 +23,7 @@ struct json *security_live_object(const struct security *s, const char *plural, 
     return TAKE(o);
 }
 
-/* ---- what RBAC knows ---- */
+/* ---- objects of RBAC ---- */
 
 static void feed(struct security *s, const struct cache_kind *ck, const struct object *o, bool gone)
 {
@@ -60,7 +60,7 @@ void security_changed(struct security *s, const struct cache_kind *ck, const str
     }
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 static void on_changed(void *ctx, struct cache_kind *ck, const struct cache_event *ev)
 {

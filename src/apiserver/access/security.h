@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access control: the state that authentication and authorization share, and its view of objects.
  *
- * It is fed by the cache and decides from what the cache has.  All decisions fail closed: what
- * cannot be decided is refused. The server owns it; everything runs on the loop's thread. */
+ * It follows the cache and decides by the cached objects.  All decisions fail closed: a request
+ * that cannot be decided on is refused. The server owns it; everything runs on the loop's
+ * thread. */
 #pragma once
 
 #include "apiserver/access/audit.h"
@@ -16,33 +17,34 @@
 
 struct security {
     const struct cache *cache;
-    bool open;         /* Whoever reaches the server is trusted. */
-    bool always_allow; /* Whoever is known may do everything. */
+    bool open;         /* All requests are trusted; there is no authentication. */
+    bool always_allow; /* Every authenticated user may do everything. */
     bool anonymous;
     char *loopback_token; /* NULL: none. */
     const struct jws_keys *keys;
     char *issuer;
     struct audit_log *audit;
-    struct user_info *master; /* Ourselves. */
+    struct user_info *master; /* The identity of this process. */
     struct user_info *nobody; /* system:anonymous. */
     struct rbac *rbac;
-    uint64_t generation; /* Counts the changes of roles and bindings. */
-    struct smap visible; /* Kept answers (visible.h), by user and kind; borrowed. */
+    uint64_t generation; /* Incremented when a role or binding changes. */
+    struct smap visible; /* Cached answers (visible.h), by user and kind; borrowed. */
     struct cache_subscriber subscriber;
     const struct cache_kind *roles, *cluster_roles, *role_bindings, *cluster_role_bindings;
 };
 
-/* 'cfg' NULL: whoever reaches the server is trusted fully. */
+/* 'cfg' NULL: all requests are fully trusted. */
 struct security *security_new(struct cache *c, const struct apiserver_security *cfg);
 struct security *security_free(struct security *s);
-/* Objects changed: roles, bindings and what tokens hang on.  'ck' NULL: everything was loaded
- * anew. */
+/* A role, a binding, or an object that tokens depend on has changed.
+ * 'ck' NULL: all objects were loaded anew. */
 void security_changed(struct security *s, const struct cache_kind *ck,
                       const struct cache_event *ev);
 
-/* The tree of the object, owned; NULL: there is none. */
+/* The tree of the object, owned; NULL: it does not exist. */
 struct json *security_object(const struct security *s, const char *group, const char *plural,
                              const char *ns, const char *name);
-/* As above, when it is there, is not being deleted, and has that uid ("" or NULL: any). */
+/* Like security_object, but NULL also if the object is being deleted or
+ * has another uid ('uid' "" or NULL: any). */
 struct json *security_live_object(const struct security *s, const char *plural, const char *ns,
                                   const char *name, const char *uid);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bearer tokens: of service accounts (signed by us) and of nodes that join (Secrets of
- * kube-system).
+/* Bearer tokens: those of service accounts (signed by this server) and those of
+ * nodes that join (Secrets of kube-system).
  *
- * A token of an account is good as long as the account, and what it is bound to, exist with the
- * same uid. */
+ * A token of an account is valid as long as the account, and the object that
+ * it is bound to, exist with the same uid. */
 #include "apiserver/access/token.h"
 
 #include "apiserver/access/authn.h"
@@ -15,7 +15,7 @@
 
 #define LEGACY_ISSUER "kubernetes/serviceaccount"
 #define LEGACY_PREFIX "kubernetes.io/serviceaccount/"
-#define LEEWAY_S 10 /* Between the clocks of several masters. */
+#define LEEWAY_S 10 /* Clock difference allowed between several masters. */
 #define EXTRA_PREFIX "authentication.kubernetes.io/"
 
 #define BOOTSTRAP_NS "kube-system"
@@ -56,7 +56,7 @@ static void add_groups(struct user_info *u, const char *list)
     while (*list) {
         size_t n = strcspn(list, ",");
         CLEANUP_FREE char *group = xstrndup(list, n);
-        /* Nothing but groups of those who join can be given that way. */
+        /* Only groups with this prefix can be granted by a bootstrap token. */
         if (str_has_prefix(group, prefix) && group[sizeof prefix - 1]) {
             user_add_group(u, group);
         }
@@ -104,7 +104,7 @@ static const char *text(const struct json *claims, const char *key)
     return v ? v : "";
 }
 
-/* The account, with its groups; -EPERM: it, or its uid, is not there any more. */
+/* The account with its groups; -EPERM: it does not exist, or has another uid. */
 static int account(struct security *s, const char *ns, const char *name, const char *uid,
                    const char *subject, struct user_info **ret, struct err *e)
 {
@@ -122,7 +122,8 @@ static int account(struct security *s, const char *ns, const char *name, const c
     return 0;
 }
 
-/* From a Secret: good as long as the Secret has this very token. */
+/* Checks a token that is stored in a Secret: it is valid as long as the Secret contains
+ * exactly it. */
 static int legacy(struct security *s, const char *token, const struct json *claims,
                   struct user_info **ret, struct err *e)
 {
@@ -152,7 +153,7 @@ static bool is_for(const struct json *aud, const char *audience)
     return false;
 }
 
-/* Those of 'wanted' that the token is for; NULL: none. */
+/* The audiences in 'wanted' that the token is for; NULL: none. */
 static struct json *audiences_of(const struct security *s, const struct json *aud,
                                  const struct json *wanted)
 {
@@ -185,7 +186,7 @@ static int check_times(const struct json *claims, int64_t now_ms, struct err *e)
     return 0;
 }
 
-/* The Pod, Secret or Node that the token is bound to must be there. */
+/* The Pod, Secret or Node that the token is bound to must exist. */
 static int check_binding(struct security *s, const struct json *private, const char *ns,
                          struct user_info *u, struct err *e)
 {
@@ -196,16 +197,17 @@ static int check_binding(struct security *s, const struct json *private, const c
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         const struct json *ref = json_get(private, kinds[i].claim);
         const char *name = text(ref, "name"), *uid = text(ref, "uid");
-        /* The node of a pod is told, and not checked. */
-        bool told = streq(kinds[i].claim, "node") && json_get(private, "pod");
+        /* The node in a pod's token is informative only and is not checked. */
+        bool informative = streq(kinds[i].claim, "node") && json_get(private, "pod");
         if (!ref) {
             continue;
         }
         CLEANUP(json_free)
-        struct json *o = told ? NULL
-                              : security_live_object(s, kinds[i].plural,
-                                                     kinds[i].namespaced ? ns : NULL, name, uid);
-        if (!*name || !*uid || (!o && !told)) {
+        struct json *o = informative
+                             ? NULL
+                             : security_live_object(s, kinds[i].plural,
+                                                    kinds[i].namespaced ? ns : NULL, name, uid);
+        if (!*name || !*uid || (!o && !informative)) {
             return refuse(e, "what the token is bound to is gone");
         }
         CLEANUP_FREE char *name_key = xasprintf(EXTRA_PREFIX "%s-name", kinds[i].claim);
@@ -245,7 +247,7 @@ int token_authenticate(struct security *s, const char *token, const struct json 
     CLEANUP(json_free) struct json *list = NULL;
     struct err why = {0};
     if (is_bootstrap(token) || !s->keys || jwt_parse(token, &t, &why) < 0) {
-        /* Without audiences of their own, they are for us. */
+        /* Bootstrap tokens have no audiences of their own: they are valid for the API server. */
         CLEANUP(json_free) struct json *us = json_string(s->issuer);
         list = audiences_of(s, us, audiences);
         if (!is_bootstrap(token) || !list) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who makes a request: a name, groups, and what else authentication found out.
+/* The user of a request: a name, groups, and other facts found by authentication.
  *
- * Immutable once it is attached to a request, and counted, so that watches, audit and impersonation
- * share one.  Pure but for memory; loop's thread only. */
+ * A user is immutable once it is attached to a request, and reference-counted, so that watches,
+ * audit and impersonation share it.  Pure but for memory; loop's thread only. */
 #pragma once
 
 #include "wire/json.h"
@@ -30,28 +30,31 @@ struct user_info *user_new(const char *name);
 struct user_info *user_ref(struct user_info *u);
 struct user_info *user_unref(struct user_info *u); /* NULL is fine; returns NULL. */
 DEFINE_CLEANUP(struct user_info *, user_unref)
-/* Only while the caller holds the one reference.  A group that is there is not added again. */
+/* Allowed only while the caller holds the only reference.  A group that
+ * the user already has is not added again. */
 void user_add_group(struct user_info *u, const char *group);
 void user_add_extra(struct user_info *u, const char *key, const char *value);
 bool user_in_group(const struct user_info *u, const char *group);
 
 /* A service account, with its groups; 'uid' may be NULL. */
 struct user_info *user_service_account(const char *ns, const char *name, const char *uid);
-/* Whether 'name' is that of a service account: its parts, owned (outputs may be NULL). */
+/* Whether 'name' is the name of a service account; '*ret_ns' and
+ * '*ret_name' get its owned parts (each may be NULL). */
 bool user_parse_service_account(const char *name, char **ret_ns, char **ret_name);
-/* The node whose identity this is (in the name), or NULL: it is no node's. */
+/* The name of the node that the user is (points into the user's name); NULL: the user is no
+ * node. */
 const char *user_node(const struct user_info *u);
 
 /* Owned UserInfo of authentication.k8s.io/v1. */
 struct json *user_object(const struct user_info *u);
 
-/* How urgent a user's requests are, the most urgent first: what limits and queues go by. */
+/* The class of a user, the most urgent first, by which limits and queues are chosen. */
 enum user_class {
-    USER_MASTER,   /* system:masters: administrators and our own controllers. */
-    USER_NODE,     /* system:nodes. */
+    USER_MASTER,   /* Members of system:masters: administrators and the master's own controllers. */
+    USER_NODE,     /* Members of system:nodes. */
     USER_SYSTEM,   /* Service accounts of kube-system and other system: users. */
     USER_WORKLOAD, /* All other service accounts. */
-    USER_PERSON,   /* Everyone else who is known. */
+    USER_PERSON,   /* All other authenticated users. */
     USER_UNKNOWN,  /* system:anonymous. */
     USER_CLASS_MAX,
 };

@@ -8,14 +8,15 @@ struct visible {
     struct security *security;
     struct user_info *user;
     const struct api_kind *kind;
-    char *key;           /* In security->visible. */
-    uint64_t generation; /* Of the rights that 'names' are of. */
-    struct smap names;   /* The answers: &yes or &no. */
+    char *key;           /* Its key in security->visible. */
+    uint64_t generation; /* The generation of rights to which 'names' belong. */
+    struct smap names;   /* The cached answers: &yes or &no. */
 };
 
 static char yes, no;
 
-/* Quoted, so that no name can be taken for another one and its groups. */
+/* Names are quoted, so that a name with separators cannot collide with another name and its
+ * groups. */
 static char *key_of(const struct user_info *u, const struct api_kind *k)
 {
     struct strbuf b = STRBUF_INIT;
@@ -63,7 +64,8 @@ static bool decide(const struct visible *v, const char *name)
 bool visible_has(struct visible *v, const char *name)
 {
     if (user_node(v->user)) {
-        return decide(v, name); /* Rights of a node follow from objects, not from roles alone. */
+        /* Not cached: the rights of a node depend on objects, not on roles alone. */
+        return decide(v, name);
     }
     if (v->generation != v->security->generation) {
         smap_clear(&v->names);

@@ -7,7 +7,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-#define KUBERNETES "default/kubernetes" /* Endpoints of the masters. */
+#define KUBERNETES "default/kubernetes" /* The Endpoints that list the masters. */
 #define NETWORK_GROUP "network.openshift.io"
 
 struct addresses {
@@ -68,7 +68,7 @@ static bool begins_with(const char *list, const char *ip)
     return list && str_has_prefix(list, word);
 }
 
-/* ---- what the registry knows ---- */
+/* ---- addresses of registered objects ---- */
 
 static void read_node(const struct json *obj, struct strbuf *b)
 {

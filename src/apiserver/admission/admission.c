@@ -14,8 +14,8 @@ LOG_MODULE("apiserver");
 #define RBAC "rbac.authorization.k8s.io/"
 
 /* In order: rights of the namespace first, as in Kubernetes; then plug-ins that change the object;
- * then those that judge it.  Webhooks go behind the last that changes, quota goes last, because it
- * counts what all others let pass. */
+ * then plug-ins that only judge it.  Webhooks belong after the last one that changes the object;
+ * quota belongs at the end, because it counts the objects that all others accept. */
 static const struct admission_plugin plugins[] = {
     {.name = "NamespaceLifecycle",
      .verbs = ADMIT_CREATE | ADMIT_DELETE,
@@ -185,7 +185,7 @@ static bool concerns_kind(const struct admission_plugin *p, const struct api_kin
     return !p->kinds || p->kinds[i];
 }
 
-/* One phase of one plug-in; counts its time. */
+/* Runs one phase of one plug-in, and records its time. */
 static int run_one(const struct admission_plugin *p, bool admits, struct request *q,
                    struct json *obj, const struct json *old, struct outcome *outcome)
 {

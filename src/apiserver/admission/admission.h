@@ -15,7 +15,7 @@
 
 #include "apiserver/request/request.h"
 
-/* What a write does to the object. */
+/* The operations of writes, as bits. */
 enum {
     ADMIT_CREATE = 1 << 0,
     ADMIT_UPDATE = 1 << 1,
@@ -26,9 +26,10 @@ struct admission_plugin {
     const char *name;
     const char *const
         *kinds;     /* "GROUP/PLURAL" ("/pods" of the core group), NULL at the end; NULL: all. */
-    unsigned verbs; /* ADMIT_... */
-    bool exempts_masters; /* system:masters may do it, and everyone where all is allowed. */
-    const char *required; /* Why it cannot be disabled; NULL: it can. */
+    unsigned verbs; /* Bits ADMIT_... of the operations that it handles. */
+    /* It is skipped for system:masters, and for all users of a server without authorization. */
+    bool exempts_masters;
+    const char *required; /* The reason why it cannot be disabled; NULL: it can. */
     /* Either may be NULL.  'old' is NULL at a creation; 'obj' is NULL, too, at a deletion.
      * Negative: refused, and the outcome is filled.  'admit' returns 1 when it changed 'obj'. */
     int (*admit)(struct request *q, struct json *obj, const struct json *old,
@@ -38,7 +39,7 @@ struct admission_plugin {
 };
 
 struct admission;
-/* With the plug-ins that the configuration leaves; logs their names. */
+/* Makes the list of plug-ins that the configuration enables, and logs their names. */
 struct admission *admission_new(struct apiserver *a);
 struct admission *admission_free(struct admission *ad);
 /* The i-th plug-in in order; NULL: there are no more. */
@@ -49,9 +50,9 @@ bool admission_is_enabled(const struct admission *ad, const char *name);
  * NULL).  Negative: refused, and the outcome is filled. */
 int admission_run(struct request *q, struct json *obj, const struct json *old,
                   struct outcome *outcome);
-/* 403 of the request's object; -EACCES. */
+/* Fills the outcome with a 403 about the request's object; returns -EACCES. */
 int admission_refuse(const struct request *q, const struct json *obj, const char *why,
                      struct outcome *outcome);
-/* 403 that names the field; -EACCES. */
+/* Fills the outcome with a 403 that names the field; returns -EACCES. */
 int admission_refuse_field(const struct request *q, const struct json *obj, const char *field,
                            const char *why, struct outcome *outcome);

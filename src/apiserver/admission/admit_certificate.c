@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificate signing requests: the server writes their author, and the right to a signer is needed
- * to approve and to sign.  Nobody becomes a cluster's master that way, and a node asks for itself
- * only. */
+/* Admission of certificate signing requests: the server writes their author, and approving and
+ * signing take a right to the signer.  A request cannot make its author a member of system:masters,
+ * and a node can request only its own certificate. */
 #include "apiserver/admission/plugins.h"
 
 #include "apiserver/access/authz.h"
@@ -32,7 +32,8 @@ static int check_signer(struct request *q, const struct json *obj, const char *v
     return admission_refuse(q, obj, why, outcome);
 }
 
-/* What is asked for: nobody becomes a cluster's master that way, and a node only itself. */
+/* Checks the requested subject: the signer of clients never signs the group system:masters, and
+ * a node can request only its own name. */
 int certificate_validate_subject(struct request *q, const struct json *obj, const struct json *old,
                                  struct outcome *outcome)
 {
@@ -68,7 +69,7 @@ int certificate_validate_subject(struct request *q, const struct json *obj, cons
     return 0;
 }
 
-/* What the client says of the user does not count. */
+/* The server overwrites the author that the client sent. */
 int certificate_admit_user(struct request *q, struct json *obj, const struct json *old,
                            struct outcome *outcome)
 {

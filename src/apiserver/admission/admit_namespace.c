@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NamespaceLifecycle: nothing is created in a namespace that is missing or ends, and some
- * namespaces stay. */
+/* NamespaceLifecycle: nothing is created in a namespace that is missing or being
+ * deleted, and some namespaces cannot be deleted. */
 #include "apiserver/admission/plugins.h"
 
 /* A new object needs a namespace that exists and is not being deleted. */
@@ -31,7 +31,7 @@ static int check_exists(const struct request *q, const char *name, struct outcom
     return -EACCES;
 }
 
-/* As in Kubernetes, a cluster always has these. */
+/* These namespaces always exist, as in Kubernetes. */
 static bool is_protected(const struct request *q)
 {
     static const char *const names[] = {"default", "kube-system", "kube-public"};

@@ -19,7 +19,7 @@ static bool is_reserved(const char *label)
     return n >= d && strncmp(slash - d, domain, d) == 0 && (n == d || slash[-(int) d - 1] == '.');
 }
 
-/* Labels by which others keep pods away from nodes are not the node's to set. */
+/* A node may not set labels that administrators use to keep pods away from nodes. */
 static bool labels_differ(const struct json *a, const struct json *b)
 {
     for (size_t i = 0; i < json_count(a); i++) {

@@ -2,8 +2,8 @@
 /* Admission of ownerReferences: OwnerReferencesPermissionEnforcement of Kubernetes.
  *
  * An object whose reference to its owner says blockOwnerDeletion holds up the owner's deletion in
- * the foreground, as a finalizer of the owner would.  So it takes the right to set one: update of
- * the owner, or of its finalizers. */
+ * the foreground, as a finalizer of the owner would.  So the user needs the right to set a
+ * finalizer: update of the owner, or of its finalizers. */
 #include "apiserver/admission/plugins.h"
 
 #include "apiserver/access/authz.h"
@@ -25,7 +25,7 @@ static bool blocked_before(const struct json *old, const struct json *ref)
     return false;
 }
 
-/* Whether the user could set a finalizer of the owner. */
+/* Whether the user may set a finalizer of the owner. */
 static bool may_hold(struct request *q, const struct api_kind *k, const char *name)
 {
     const char *ns = k->namespaced ? q->namespace : NULL;
@@ -45,7 +45,7 @@ int owner_validate(struct request *q, const struct json *obj, const struct json 
         const char *kind = json_path_string(ref, "kind", NULL);
         const char *name = json_path_string(ref, "name", NULL);
         if (!blocks(ref) || blocked_before(old, ref) || !version || !kind || !name) {
-            continue; /* Validation refuses what is incomplete. */
+            continue; /* Validation refuses incomplete references. */
         }
         const struct api_kind *k = api_registry_by_name(&q->server->cache.registry, version, kind);
         if (!k || !may_hold(q, k, name)) {

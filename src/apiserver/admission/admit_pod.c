@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of pods, and of the templates that controllers make pods from: without leave of its
- * own, a pod gets no more than the security context constraint `restricted` gives
- * (api/kinds/pod_restrictions.h).
+/* Admission of pods, and of the templates that controllers make pods from: without a
+ * special right, a pod may use only what the security context constraint
+ * `restricted` allows (api/kinds/pod_restrictions.h).
  *
- * The leave is the verb "use" on securitycontextconstraints/privileged, in the pod's namespace: of
- * the user who writes the pod, or of the service account that the pod runs as, since that is whom a
- * controller makes pods for.  An update is judged when it changes what is judged, so that labels of
- * an administrator's pod can be changed by everyone who may write pods. */
+ * That right is the verb "use" on securitycontextconstraints/privileged, in the pod's
+ * namespace: granted to the user who writes the pod, or to the service account that the
+ * pod runs as, because controllers make pods on behalf of that account.  An update is
+ * checked only when it changes a checked field, so that every user who may write pods can
+ * change the labels of an administrator's pod. */
 #include "apiserver/admission/plugins.h"
 
 #include "api/kinds/pod_restrictions.h"
@@ -34,7 +35,8 @@ static bool is_exempt(const struct request *q, const struct json *pod)
     return may_use_privileged(q, account);
 }
 
-/* 403 that names every field, in the words of OpenShift; -EACCES.  The causes are taken over. */
+/* Refuses with a 403 that names every field, in OpenShift's words;
+ * -EACCES.  The causes are taken over. */
 static int refuse(const struct request *q, const struct json *obj, struct api_causes *causes,
                   struct outcome *outcome)
 {
@@ -54,8 +56,8 @@ static int refuse(const struct request *q, const struct json *obj, struct api_ca
     return -EACCES;
 }
 
-/* The pod of 'obj' that is to be judged, and its path; NULL: there is none, or its writer may do
- * everything. */
+/* The pod in 'obj' that is to be checked, and its path; NULL: there is
+ * none, or its writer may do everything. */
 static struct json *judged_pod(const struct request *q, const struct json *obj,
                                const struct json *old, const char **ret_path)
 {
@@ -90,7 +92,8 @@ int pod_admit(struct request *q, struct json *obj, const struct json *old, struc
     }
     pod_restrictions_check(pod, path, &causes);
     if (causes.n) {
-        return refuse(q, obj, &causes, outcome); /* Only what passes is filled in. */
+        /* Defaults are filled in only after the checks have passed. */
+        return refuse(q, obj, &causes, outcome);
     }
     pod_restrictions_fill(pod);
     return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Roles and bindings: a user gives nobody more than the user has. */
+/* Admission of roles and bindings: a user can grant only rights that the user has. */
 #include "apiserver/admission/plugins.h"
 
 #include "apiserver/access/authz.h"
@@ -38,7 +38,7 @@ static int check_covers(struct request *q, const struct json *obj, const char *n
     return admission_refuse(q, obj, why.data, outcome);
 }
 
-/* Who gathers rules by labels can get any: that needs all there is. */
+/* An aggregated ClusterRole can collect any rules by labels, so writing one needs all rights. */
 static int check_aggregation(struct request *q, const struct json *obj, const struct json *old,
                              struct outcome *outcome)
 {
@@ -65,7 +65,7 @@ static int check_role(struct request *q, const struct json *obj, const struct js
     const struct json *labels = json_path(obj, "metadata", "labels", NULL);
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     int r = check_aggregation(q, obj, old, outcome);
-    /* By its labels a role may become part of others. */
+    /* The labels count, because a role may become part of other roles by them. */
     bool unchanged = before && rules && json_equal(rules, before) &&
                      same(labels, json_path(old, "metadata", "labels", NULL));
     if (r < 0 || !rules || unchanged ||
@@ -88,7 +88,7 @@ static int check_binding(struct request *q, const struct json *obj, const struct
     const char *name = json_path_string(obj, "roleRef", "name", NULL);
     const struct json *subjects = json_get(obj, "subjects"), *before = json_get(old, "subjects");
     if (!kind || !name) {
-        return 0; /* For validation to refuse. */
+        return 0; /* Validation refuses it. */
     }
     if ((before && subjects && json_equal(subjects, before) &&
          json_equal(json_get(obj, "roleRef"), json_get(old, "roleRef"))) ||

@@ -2,10 +2,9 @@
 /* TokenSecrets: the server puts the token into a Secret of type
  * kubernetes.io/service-account-token.
  *
- * Only the API server has the key that signs tokens.  The controller that completes these Secrets
- * writes the rest, the namespace among it, and the token is put into that write, so that clients
- * see a Secret with all of it or without any.  The token shows in the answer: it is made only for a
- * client that may "create" serviceaccounts/token of the account, as the controllers may. */
+ * Only the API server has the key that signs tokens, so the controller of these Secrets writes them
+ * without one.  The response contains the token; it is therefore made only for a client that has
+ * the right "create" on serviceaccounts/token, as the controllers do. */
 #include "apiserver/admission/plugins.h"
 
 #include "apiserver/access/authz.h"
@@ -39,7 +38,8 @@ int secret_admit(struct request *q, struct json *obj, const struct json *old,
     CLEANUP(json_free)
     struct json *sa = security_live_object(s, "serviceaccounts", q->namespace, account, uid);
     if (!sa) {
-        return 0; /* There may be one later: the controller then writes the Secret. */
+        /* The account may be created later: the controller then writes the Secret again. */
+        return 0;
     }
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     CLEANUP_FREE char *token = satoken_issue(s->keys, sa, name);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of services and endpoints: what of them only the privileged may say.
+/* Admission of services and endpoints: the fields that need a special right.
  *
- * An endpoint with the address of a pod, a service, a node or a master would let one project reach
- * another, or the hosts, past what isolates them; it takes "create" of endpoints/restricted, as in
- * OpenShift.  A node port that is asked for by number occupies that port on all nodes; it takes
- * "create" of services/nodeports.  One that the server chooses is everyone's. */
+ * An endpoint with the address of a pod, a service, a node or a master would let one
+ * project reach another, or the hosts, in spite of the isolation; it needs the right
+ * "create" on endpoints/restricted, as in OpenShift.  A node port that the client chooses
+ * occupies that port on all nodes; it needs the right "create" on services/nodeports.  A
+ * node port that the server chooses needs no right. */
 #include "apiserver/admission/plugins.h"
 
 #include "api/kinds/kind_service.h"
@@ -43,7 +44,7 @@ static int check_ip(struct request *q, const struct json *obj, const struct json
     }
     CLEANUP_FREE char *why =
         xasprintf("endpoint address %s is not allowed: it is a pod's, a service's, a node's or a "
-                  "master's, which takes leave to create endpoints/restricted",
+                  "master's, which needs the right to create endpoints/restricted",
                   text);
     return admission_refuse_field(q, obj, field, why, outcome);
 }
@@ -120,7 +121,7 @@ static int check_node_port(struct request *q, const struct json *obj, const stru
     }
     return admission_refuse_field(
         q, obj, field,
-        "a node port cannot be chosen without leave to create services/nodeports; "
+        "a node port cannot be chosen without the right to create services/nodeports; "
         "leave it out, and the server chooses one",
         outcome);
 }
@@ -155,7 +156,7 @@ int endpoints_validate(struct request *q, const struct json *obj, const struct j
         may(q, "endpoints/restricted")) {
         return 0;
     }
-    /* The endpoints of the API's own service are the masters. */
+    /* The endpoints of the API's own service are the addresses of the masters. */
     CLEANUP(json_free)
     struct json *masters =
         security_object(q->server->security, "", "endpoints", "default", "kubernetes");

@@ -13,11 +13,12 @@
 struct alloc {
     struct apiserver *server;
     struct service_ranges ranges;
-    struct cache_kind *services;      /* Of the cache. */
+    struct cache_kind *services;      /* The kind of Services in the cache. */
     const struct cache_kind *subnets; /* HostSubnets; NULL: not served as compiled in. */
     struct smap node_ips;             /* Addresses of nodes, by their HostSubnet: text. */
     struct number_pool
-        pools[3]; /* By enum claim_type; what is claimed, and what writes under way will. */
+        /* Indexed by enum claim_type: numbers that are claimed, or will be by writes under way. */
+        pools[3];
     struct alloc_repair *repair;
     struct cache_subscriber subscriber;
     struct list pending; /* Writes with claims: struct alloc_write. */
@@ -128,7 +129,7 @@ void alloc_reload(struct alloc *l)
     for (size_t i = 0; i < ARRAY_SIZE(l->pools); i++) {
         number_pool_clear(&l->pools[i]);
     }
-    cache_each_stranger(&l->server->cache, CLAIM_PREFIX, take_claim, l);
+    cache_each_unknown(&l->server->cache, CLAIM_PREFIX, take_claim, l);
     struct alloc_write *w;
     LIST_FOREACH (w, struct alloc_write, node, &l->pending) {
         for (size_t i = 0; i < w->n_claims; i++) {
@@ -158,7 +159,7 @@ bool alloc_concerns(const struct alloc *l, const struct cache_kind *ck)
     return l && ck == l->services;
 }
 
-/* ---- what a write notes ---- */
+/* ---- claims that a write records ---- */
 
 static void note(struct alloc *l, struct alloc_write *w, const char *key, struct blob *value)
 {
@@ -176,8 +177,8 @@ void alloc_drop(struct alloc *l, struct alloc_write *w)
     }
     for (size_t i = 0; i < w->n_claims; i++) {
         struct store_claim *claim = &w->claims[i];
-        /* What was stored is known by now. */
-        if (claim->value && !cache_stranger(&l->server->cache, claim->key, NULL)) {
+        /* The change that was stored is in the cache by now. */
+        if (claim->value && !cache_unknown_value(&l->server->cache, claim->key, NULL)) {
             alloc_changed(l, claim->key, false);
         }
         free((char *) claim->key);
@@ -188,12 +189,12 @@ void alloc_drop(struct alloc *l, struct alloc_write *w)
     w->n_claims = w->cap_claims = 0;
 }
 
-/* Only what is the service's own is given up: a registry that others wrote may have one address
- * twice. */
+/* Gives up a claim only if the service owns it: in a registry written by other
+ * programs two services may have one address. */
 static void note_release(struct alloc *l, struct alloc_write *w, const char *service,
                          const char *key)
 {
-    const struct blob *value = cache_stranger(&l->server->cache, key, NULL);
+    const struct blob *value = cache_unknown_value(&l->server->cache, key, NULL);
     if (value && claim_is_of(value, service)) {
         note(l, w, key, NULL);
     }
@@ -214,17 +215,17 @@ void alloc_settle_deletion(struct alloc *l, struct alloc_write *w, const struct 
     claims_free(keys);
 }
 
-/* ---- giving ---- */
+/* ---- allocation ---- */
 
-/* One service being settled. */
+/* The context in which one service gets its addresses and ports. */
 struct settling {
     struct alloc *l;
     struct alloc_write *w;
-    const char *key; /* The service's. */
+    const char *key; /* The key of the service. */
     struct json *obj, *spec;
     char **had; /* Claims of the old object. */
     struct api_causes causes;
-    const char *full, *full_field; /* Nothing is left of this; NULL: there is. */
+    const char *full, *full_field; /* The range that is exhausted, and the field; NULL: none is. */
 };
 
 static uint64_t random_seed(void)
@@ -236,7 +237,7 @@ static uint64_t random_seed(void)
     return seed;
 }
 
-/* Takes the number for the write. */
+/* Reserves the number for the write. */
 static void reserve(struct settling *s, enum claim_type type, uint32_t number, char *key)
 {
     number_pool_take(&s->l->pools[type], number);
@@ -261,8 +262,8 @@ static char *claim_key(enum claim_type type, uint32_t number)
                                    : claim_of_ip(number);
 }
 
-/* Takes a number that was asked for, unless the service has it already; tells whether it is the
- * service's. */
+/* Reserves a number that the client requested, unless the service has it
+ * already; returns whether the service has it now. */
 static bool ask(struct settling *s, enum claim_type type, uint32_t number)
 {
     CLEANUP_FREE char *key = claim_key(type, number);
@@ -293,11 +294,12 @@ static uint32_t first_ip(const struct alloc *l)
     return l->ranges.services.addr + 1;
 }
 
-/* The first address of the service network is the API's own, and not of the pool. */
+/* The first address of the service network is reserved for the API's own
+ * service and is not in the pool. */
 static bool ask_first_ip(struct settling *s)
 {
     CLEANUP_FREE char *key = claim_of_ip(first_ip(s->l));
-    if (!streq(s->key, KUBERNETES) || cache_stranger(&s->l->server->cache, key, NULL)) {
+    if (!streq(s->key, KUBERNETES) || cache_unknown_value(&s->l->server->cache, key, NULL)) {
         return false;
     }
     reserve(s, CLAIM_IP, first_ip(s->l), TAKE(key));
@@ -360,8 +362,8 @@ static void check_port(struct settling *s, const char *field, const struct json 
     }
 }
 
-/* The node port of an earlier port with the same number and another protocol, as DNS has it; 0:
- * none. */
+/* The node port of an earlier port with the same number and another protocol (as
+ * for DNS), which is used for both; 0: none. */
 static int64_t twin_port(const struct json *ports, size_t i)
 {
     const struct json *port = json_at(ports, i);
@@ -386,7 +388,7 @@ static void choose_port(struct settling *s, struct json *to, const char *key, co
     }
 }
 
-/* Those that were asked for first, so that none of them is chosen for another. */
+/* Ports requested by number are reserved first, so that none of them is chosen for another port. */
 static void settle_ports(struct settling *s)
 {
     struct json *ports = json_get(s->spec, "ports");
@@ -415,7 +417,7 @@ static void settle_ports(struct settling *s)
     }
 }
 
-/* Another one's implementation may serve it, and gives it an address of its own. */
+/* Services with another load balancer class get their addresses from another implementation. */
 static bool is_ours(const struct settling *s)
 {
     const char *class = json_path_string(s->spec, "loadBalancerClass", NULL);
@@ -442,7 +444,7 @@ static void settle_ingress(struct settling *s)
         return;
     }
     bool found = wish && ip4_parse(wish, &ip) == 0 && ask(s, CLAIM_INGRESS, ip);
-    /* Without one it waits until one is free. */
+    /* If none is free, the service waits until one is. */
     if (found || choose(s, CLAIM_INGRESS, &ip)) {
         struct json *status = json_ensure_object(s->obj, "status");
         list = json_set(json_ensure_object(status, "loadBalancer"), "ingress", json_array());

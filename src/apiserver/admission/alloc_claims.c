@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claims as keys and values of the store. */
+/* The keys and values of claims in the store. */
 #include "apiserver/admission/alloc_claims.h"
 
 #include "api/kinds/kind_service.h"

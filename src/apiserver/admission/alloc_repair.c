@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes claims and services agree, in a registry that others wrote to: an import, a restored part,
- * another version.
+/* Makes claims and services agree in a registry that was also written by other programs: an
+ * import, a partial restore, another version.
  *
- * A claim that a service lacks is made on the condition that the service is still as it was seen; a
- * claim that no service has is deleted at the revision at which it was seen.  While it is there
- * nobody else can come to have what it claims, so that neither step can take anything away from
- * anyone.  A few keys at a time: the loop has other work. */
+ * A missing claim of a service is made on the condition that the service is unchanged since it was
+ * read; a claim without a service is deleted at the revision at which it was read.  As long as a
+ * claim exists, no other service can get its number, so neither step can take a number from a
+ * service.  The walk handles a few keys at a time, so that it does not block the loop. */
 #include "apiserver/admission/alloc_repair.h"
 
 #include "apiserver/admission/alloc_claims.h"
@@ -80,14 +80,14 @@ static void gather(struct alloc_repair *p)
         add(p, o->key);
     }
     p->n_services = p->n_todo;
-    cache_each_stranger(&p->server->cache, CLAIM_PREFIX, add, p);
+    cache_each_unknown(&p->server->cache, CLAIM_PREFIX, add, p);
 }
 
 static void done(void *ctx, int error, uint64_t revision)
 {
-    /* Whoever was faster has put it right, or the next walk does. */
+    /* After a conflict, another server has repaired the key, or the next walk repairs it. */
     if (error == 0) {
-        log_info(ctx ? "claim without a service removed" : "missing claim of a service made",
+        log_info(ctx ? "claim without a service removed" : "missing claim of a service created",
                  "revision=%llu", (unsigned long long) revision);
     }
 }
@@ -103,7 +103,7 @@ static void check_service(struct alloc_repair *p, const char *key)
     struct store_terms terms = {.guard = guard, .guard_at = o->revision};
     char **claims = claims_of(p->ranges, obj);
     for (size_t i = 0; claims[i]; i++) {
-        if (!cache_stranger(&p->server->cache, claims[i], NULL)) {
+        if (!cache_unknown_value(&p->server->cache, claims[i], NULL)) {
             CLEANUP(blob_unref) struct blob *value = claim_value(key);
             store_write(p->server->store, claims[i], value, STORE_ABSENT, &terms, done, NULL);
         }
@@ -123,7 +123,7 @@ static char *owner_of(const struct blob *value)
 static void check_claim(struct alloc_repair *p, const char *key)
 {
     uint64_t revision;
-    const struct blob *value = cache_stranger(&p->server->cache, key, &revision);
+    const struct blob *value = cache_unknown_value(&p->server->cache, key, &revision);
     if (!value) {
         return;
     }

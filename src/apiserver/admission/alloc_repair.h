@@ -8,5 +8,5 @@
 struct alloc_repair;
 struct alloc_repair *alloc_repair_new(struct apiserver *a, const struct service_ranges *r);
 struct alloc_repair *alloc_repair_free(struct alloc_repair *p);
-/* Begins a walk over all services and claims soon. */
+/* Schedules a walk over all services and claims. */
 void alloc_repair_start(struct alloc_repair *p);

@@ -33,8 +33,8 @@ static void fail_unreadable(const struct request *q, const char *key, struct out
                   q->ck->prefix, key);
 }
 
-/* Whether the answer tells what objects there are. */
-static bool tells_objects(const struct request *q)
+/* Whether the response reveals which objects exist. */
+static bool reveals_objects(const struct request *q)
 {
     const char *version = http_query(q->x, "resourceVersion");
     bool goes_on = version && *version && !streq(version, "0");
@@ -43,7 +43,7 @@ static bool tells_objects(const struct request *q)
 
 int integrity_check_readable(struct request *q, struct outcome *outcome)
 {
-    if (!tells_objects(q)) {
+    if (!reveals_objects(q)) {
         return 0;
     }
     CLEANUP_FREE char *key = q->name ? cache_key(q->namespace, q->name) : NULL;
@@ -61,7 +61,7 @@ static const char *annotation(const struct json *obj, const char *key)
     return json_get_string(json_get(json_path(obj, "metadata", "annotations", NULL), key));
 }
 
-/* The texts of all numbers that the object has or is to get; absent ones are "". */
+/* The texts of all numbers that the object has or requests; absent ones are "". */
 static void numbers_of(const struct numbered *n, const struct json *obj, char ret[3][64])
 {
     const struct json *v = json_get(obj, n->field);
@@ -72,7 +72,8 @@ static void numbers_of(const struct numbered *n, const struct json *obj, char re
     }
 }
 
-/* Whether 'obj' has a number that 'old' has not; VNID 0 is no number of anybody's. */
+/* Whether 'obj' has a number that 'old' does not have; VNID 0 does not count,
+ * because it is shared by all global projects. */
 static bool gives_number(const struct numbered *n, const struct json *obj, const struct json *old)
 {
     char now[3][64], before[3][64];
@@ -99,8 +100,8 @@ int integrity_check_number(struct request *q, const struct json *obj, const stru
     }
     const char *known = annotation(obj, ANNOTATION_NUMBER_KNOWN);
     const char *bad = cache_unreadable(q->ck, NULL, NULL);
-    bool held = bad || cache_stranger(&q->server->cache, n->hold_key, NULL);
-    if (!held || !gives_number(n, obj, old) || (known && streq(known, "true"))) {
+    bool blocked = bad || cache_unknown_value(&q->server->cache, n->hold_key, NULL);
+    if (!blocked || !gives_number(n, obj, old) || (known && streq(known, "true"))) {
         return 0;
     }
     outcome_error(

@@ -6,28 +6,28 @@
 
 LOG_MODULE("apiserver");
 
-/* A value in the store of a kind that is not known: it may become so. */
-struct stranger {
+/* A value in the store whose kind is not registered; a definition may register it later. */
+struct unknown_value {
     struct blob *value;
     uint64_t revision;
 };
 
-static void stranger_free(void *p)
+static void unknown_value_free(void *p)
 {
-    struct stranger *s = p;
+    struct unknown_value *s = p;
     blob_unref(s->value);
     free(s);
 }
 
-static void set_stranger(struct cache *c, const char *key, struct blob *value, uint64_t revision)
+static void set_unknown(struct cache *c, const char *key, struct blob *value, uint64_t revision)
 {
     if (!value) {
-        smap_remove(&c->strangers, key);
+        smap_remove(&c->unknown_keys, key);
         return;
     }
-    struct stranger *s = NEW(struct stranger);
-    *s = (struct stranger){blob_ref(value), revision};
-    smap_set(&c->strangers, key, s);
+    struct unknown_value *s = NEW(struct unknown_value);
+    *s = (struct unknown_value){blob_ref(value), revision};
+    smap_set(&c->unknown_keys, key, s);
 }
 
 /* An event of the history whose kind is not known yet. */
@@ -43,7 +43,7 @@ static void free_keyset(void *p)
     free(p);
 }
 
-/* One more kind, with its place in the store; it is not served by this alone. */
+/* Adds a kind with its prefix in the store; this alone does not serve it. */
 static struct cache_kind *add(struct cache *c, const struct api_kind *k, struct crd *crd)
 {
     struct cache_kind *ck = NEW(struct cache_kind);
@@ -66,7 +66,7 @@ static struct cache_kind *add(struct cache *c, const struct api_kind *k, struct 
 void cache_init(struct cache *c, const char *without, size_t window, size_t window_bytes)
 {
     *c = (struct cache){.window = window, .window_bytes = window_bytes};
-    smap_init(&c->strangers, stranger_free);
+    smap_init(&c->unknown_keys, unknown_value_free);
     list_init(&c->subscribers);
     api_registry_init(&c->registry, without);
     for (size_t i = 0; i < c->registry.n; i++) {
@@ -76,20 +76,21 @@ void cache_init(struct cache *c, const char *without, size_t window, size_t wind
     }
 }
 
-const struct blob *cache_stranger(const struct cache *c, const char *key, uint64_t *ret_revision)
+const struct blob *cache_unknown_value(const struct cache *c, const char *key,
+                                       uint64_t *ret_revision)
 {
-    const struct stranger *s = smap_get(&c->strangers, key);
+    const struct unknown_value *s = smap_get(&c->unknown_keys, key);
     if (s && ret_revision) {
         *ret_revision = s->revision;
     }
     return s ? s->value : NULL;
 }
 
-void cache_each_stranger(const struct cache *c, const char *prefix,
-                         void (*fn)(void *ctx, const char *key), void *ctx)
+void cache_each_unknown(const struct cache *c, const char *prefix,
+                        void (*fn)(void *ctx, const char *key), void *ctx)
 {
     struct smap_entry *se;
-    SMAP_FOREACH (se, &c->strangers) {
+    SMAP_FOREACH (se, &c->unknown_keys) {
         if (str_has_prefix(se->key, prefix)) {
             fn(ctx, se->key);
         }
@@ -144,7 +145,7 @@ static void unindex_object(struct cache_kind *ck, const struct object *o)
     }
 }
 
-/* As keyset_put and keyset_remove of the kind's objects. */
+/* Like keyset_put and keyset_remove, for the objects of the kind. */
 static struct object *put_object(struct cache_kind *ck, struct object *o)
 {
     struct object *old = keyset_put(&ck->objects, o);
@@ -204,7 +205,7 @@ void cache_done(struct cache *c)
     }
     free(c->kinds);
     drop_unclaimed(c);
-    smap_done(&c->strangers);
+    smap_done(&c->unknown_keys);
     api_registry_done(&c->registry);
 }
 
@@ -229,11 +230,11 @@ char *cache_store_key(const struct cache_kind *ck, const char *key)
     return xasprintf("%s%s", ck->prefix, key);
 }
 
-/* The kind of a key in the store, and what follows its prefix. */
+/* The kind of a key in the store, and the part that follows the kind's prefix. */
 static struct cache_kind *kind_of(struct cache *c, const char *key, const char **ret_rest)
 {
     for (size_t i = 0; i < c->n_kinds; i++) {
-        /* Snapshots come in order: mostly it is that of the key before. */
+        /* The keys of snapshots are sorted: usually the kind is that of the previous key. */
         size_t k = (c->last_kind + i) % c->n_kinds;
         if (str_has_prefix(key, c->kinds[k]->prefix)) {
             c->last_kind = k;
@@ -305,7 +306,7 @@ static void push_event(struct cache *c, struct cache_kind *ck, const struct cach
     }
     ck->ring[(ck->first + ck->n_events++) % ck->ring_cap] = *ev;
     ck->event_bytes += cost(ev);
-    /* The newest event stays, however large it is: it is being reported. */
+    /* The newest event is kept, however large it is: subscribers are about to get it. */
     while (ck->event_bytes > c->window_bytes && ck->n_events > 1) {
         drop_oldest(ck);
     }
@@ -325,7 +326,7 @@ static struct object *read_object(struct cache_kind *ck, const char *key, const 
     return o;
 }
 
-/* Notes whether the newest value of a key can be read. */
+/* Records whether the newest value of a key can be read. */
 static void set_readable(struct cache_kind *ck, const char *key, bool readable)
 {
     if (readable) {
@@ -355,13 +356,13 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
     struct cache_kind *ck = kind_of(c, ev->key, &key);
     c->revision = ev->revision;
     if (!ck) {
-        set_stranger(c, ev->key, ev->value, ev->revision);
+        set_unknown(c, ev->key, ev->value, ev->revision);
         return NULL;
     }
     struct object *o = ev->value ? read_object(ck, key, ev->value, ev->revision) : NULL;
     set_readable(ck, key, o || !ev->value);
     if (ev->value && !o) {
-        return NULL; /* It is not deleted. */
+        return NULL; /* The object still exists in the store. */
     }
     struct object *old = o ? put_object(ck, object_ref(o)) : remove_object(ck, key);
     if (!o && !old) {
@@ -372,7 +373,7 @@ struct cache_kind *cache_add_event(struct cache *c, const struct store_event *ev
     return ck;
 }
 
-/* What was up to 'revision' is the past of another registry. */
+/* Events up to 'revision' belong to the history of another registry. */
 static void forget_past(struct cache *c, uint64_t revision)
 {
     for (size_t i = 0; i < c->n_kinds; i++) {
@@ -384,7 +385,7 @@ static void forget_past(struct cache *c, uint64_t revision)
     c->history_floor = revision;
 }
 
-/* History comes before the snapshot; what an object was before it comes with the event. */
+/* History is reported before the snapshot; each event carries the previous value of its object. */
 void cache_add_history(struct cache *c, const struct store_event *ev)
 {
     const char *key;
@@ -411,7 +412,8 @@ void cache_add_history(struct cache *c, const struct store_event *ev)
     struct object *o = ev->value ? read_object(ck, key, ev->value, ev->revision) : NULL;
     struct object *old = o ? put_object(ck, object_ref(o)) : remove_object(ck, key);
     if (!old && ev->prev) {
-        /* Its own revision is not known; it was not after the history began. */
+        /* The revision of the previous value is unknown; it is not later than the
+         * beginning of the history. */
         old = read_object(ck, key, ev->prev, c->history_floor);
     }
     if (o || old) {
@@ -423,7 +425,7 @@ static void load_item(struct cache *c, struct cache_kind *ck, const char *key,
                       const struct store_item *item)
 {
     if (!ck) {
-        set_stranger(c, item->key, item->value, item->revision);
+        set_unknown(c, item->key, item->value, item->revision);
         return;
     }
     const struct object *have = keyset_get(&ck->objects, key);
@@ -437,8 +439,8 @@ static void load_item(struct cache *c, struct cache_kind *ck, const char *key,
     }
 }
 
-/* What the store has of 'only' (NULL: of all kinds) and was not loaded yet.  Each value is given back at once: the
- * next object takes its place in memory. */
+/* Loads the items of the kind 'only' (NULL: of all kinds) that were not loaded yet.  Each value is
+ * freed at once, so that the next object can reuse its memory. */
 static void load_items(struct cache *c, struct store_item *items, size_t n,
                        const struct cache_kind *only)
 {
@@ -452,7 +454,7 @@ static void load_items(struct cache *c, struct store_item *items, size_t n,
     }
 }
 
-/* Nothing is known of what was before this revision. */
+/* Events up to this revision are unknown. */
 static uint64_t window_floor(const struct cache *c, uint64_t revision)
 {
     return c->has_history && !c->ready ? c->history_floor : revision;
@@ -461,7 +463,7 @@ static uint64_t window_floor(const struct cache *c, uint64_t revision)
 static void begin_window(struct cache *c, struct cache_kind *ck, uint64_t revision)
 {
     if (c->ready) {
-        /* The store was away: what happened meanwhile is not known. */
+        /* The store was unavailable: the changes in between are unknown. */
         clear_window(ck);
         clear_objects(ck);
     }
@@ -494,7 +496,7 @@ void cache_load(struct cache *c, struct store_item *items, size_t n, uint64_t re
     for (size_t i = 0; i < c->n_kinds; i++) {
         begin_window(c, c->kinds[i], revision);
     }
-    smap_clear(&c->strangers);
+    smap_clear(&c->unknown_keys);
     if (define) {
         load_items(c, items, n, cache_find(c, api_kind_find(CRD_GROUP, CRD_VERSION, CRD_PLURAL)));
         define(ctx);
@@ -509,7 +511,7 @@ void cache_load(struct cache *c, struct store_item *items, size_t n, uint64_t re
     c->ready = true;
 }
 
-/* ---- kinds of definitions ---- */
+/* ---- kinds made by definitions ---- */
 
 static void serve(struct cache *c, const struct cache_kind *ck, bool on)
 {
@@ -529,15 +531,15 @@ struct cache_kind *cache_add_kind(struct cache *c, struct crd *crd)
     ck->floor = c->revision;
     serve(c, ck, true);
     struct smap_entry *se;
-    SMAP_FOREACH (se, &c->strangers) {
-        struct stranger *s = se->value;
+    SMAP_FOREACH (se, &c->unknown_keys) {
+        struct unknown_value *s = se->value;
         if (str_has_prefix(se->key, ck->prefix)) {
             struct object *o = read_object(ck, se->key + strlen(ck->prefix), s->value, s->revision);
             set_readable(ck, se->key + strlen(ck->prefix), o);
             if (o) {
                 object_unref(put_object(ck, o));
             }
-            smap_remove(&c->strangers, se->key);
+            smap_remove(&c->unknown_keys, se->key);
         }
     }
     return ck;
@@ -557,7 +559,7 @@ void cache_remove_kind(struct cache *c, struct cache_kind *ck)
     struct object *o;
     while ((o = keyset_next(&ck->objects, &pos))) {
         CLEANUP_FREE char *key = cache_store_key(ck, o->key);
-        set_stranger(c, key, o->text, o->revision);
+        set_unknown(c, key, o->text, o->revision);
     }
     clear_window(ck);
     clear_objects(ck);
@@ -570,7 +572,7 @@ struct cache_kind *cache_replace_kind(struct cache *c, struct cache_kind *ck, st
     return cache_add_kind(c, crd);
 }
 
-/* ---- after the store was away ---- */
+/* ---- resynchronisation after the store was unavailable ---- */
 
 struct changes {
     struct store_event *v;
@@ -589,7 +591,8 @@ static int by_revision(const void *x, const void *y)
     return a->revision < b->revision ? -1 : a->revision > b->revision;
 }
 
-/* Objects of the cache that are not among 'present' are deleted, nobody knows in which revision. */
+/* Adds deletions of the cached objects that are not in 'present'; the
+ * revision of each deletion is unknown. */
 static void changes_add_deleted(struct changes *l, const struct cache *c,
                                 const struct smap *present, uint64_t revision)
 {
@@ -604,21 +607,21 @@ static void changes_add_deleted(struct changes *l, const struct cache *c,
         }
     }
     struct smap_entry *se;
-    SMAP_FOREACH (se, &c->strangers) {
+    SMAP_FOREACH (se, &c->unknown_keys) {
         if (!smap_get(present, se->key)) {
             change_add(l, se->key, NULL, revision);
         }
     }
 }
 
-/* The revision of a value in the store as it is known here; 0: it is not. */
+/* The revision at which the cache has the key of the store; 0: it does not have it. */
 static uint64_t known_revision(struct cache *c, const char *store_key)
 {
     const char *key;
     struct cache_kind *ck = kind_of(c, store_key, &key);
     const struct object *have = ck ? keyset_get(&ck->objects, key) : NULL;
-    const struct stranger *stranger = ck ? NULL : smap_get(&c->strangers, store_key);
-    return have ? have->revision : stranger ? stranger->revision : 0;
+    const struct unknown_value *unknown = ck ? NULL : smap_get(&c->unknown_keys, store_key);
+    return have ? have->revision : unknown ? unknown->revision : 0;
 }
 
 int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint64_t revision,
@@ -637,7 +640,7 @@ int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint
     }
     if (same_past) {
         changes_add_deleted(&l, c, &present, revision);
-        /* Without a change of the revision, nothing can be gone. */
+        /* If the revision is unchanged, no object can have been deleted. */
         same_past = !l.n || revision > c->revision;
     }
     if (same_past && l.n) {
@@ -664,7 +667,7 @@ int cache_resync(struct cache *c, const struct store_item *items, size_t n, uint
 
 /* ---- walks ---- */
 
-/* A key that changed after the walk's revision: what it was then (NULL: not there). */
+/* A key that changed after the walk's revision, with its object at that revision (NULL: absent). */
 struct past {
     const char *key;
     struct object *object;
@@ -709,7 +712,7 @@ static void step(struct cache_walk *w)
     }
 }
 
-/* What all keys of the range begin with; owned, NULL: nothing. */
+/* The common prefix of all keys in the range; owned, NULL: none. */
 static char *prefix_of(const struct cache_kind *ck, const struct cache_range *range)
 {
     if (range->namespace) {

@@ -15,7 +15,7 @@ void keyset_done(struct keyset *s)
 
 struct keyset_pos keyset_seek(const struct keyset *s, const char *key)
 {
-    /* The last chunk that begins at or before 'key', then the place in it. */
+    /* Finds the last chunk that begins at or before 'key', then the position in it. */
     size_t lo = 0, hi = s->n_chunks;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -92,7 +92,7 @@ struct object *keyset_put(struct keyset *s, struct object *o)
     }
     struct keyset_chunk *c = s->chunks[pos.chunk];
     if (c->n == KEYSET_CHUNK) {
-        /* Keys that come in order fill chunks; others split them in halves. */
+        /* Keys inserted in order fill chunks; other insertions split a full chunk in half. */
         bool append = pos.chunk + 1 == s->n_chunks && pos.i == c->n;
         size_t keep = append ? c->n : c->n / 2;
         struct keyset_chunk *upper = insert_chunk(s, pos.chunk + 1);

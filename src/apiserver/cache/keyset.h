@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ordered set of objects by key: what lists walk.
+/* An ordered set of objects by key, which lists iterate over.
  *
- * Two levels of sorted arrays: a change moves the pointers of one chunk only, a walk reads memory
- * in order, and a namespace is a range ("NAMESPACE/" is the prefix of its keys).  It holds a
- * reference to each object. */
+ * Two levels of sorted arrays: a change moves the pointers of one chunk only, a walk
+ * reads memory in order, and a namespace is a range ("NAMESPACE/" is the prefix of its
+ * keys).  It holds a reference to each object. */
 #pragma once
 
 #include "apiserver/cache/object.h"
@@ -19,7 +19,7 @@ struct keyset {
     size_t n_chunks, cap;
     size_t n;
 };
-/* A place in the set; valid until it changes. */
+/* A position in the set; valid until the set changes. */
 struct keyset_pos {
     size_t chunk, i;
 };
@@ -32,7 +32,7 @@ struct object *keyset_put(struct keyset *s, struct object *o);
 struct object *keyset_remove(struct keyset *s, const char *key);
 /* The first object whose key is not less than 'key'. */
 struct keyset_pos keyset_seek(const struct keyset *s, const char *key);
-/* The object at '*pos', which moves on; NULL at the end. */
+/* Returns the object at '*pos' and advances it; NULL at the end. */
 struct object *keyset_next(const struct keyset *s, struct keyset_pos *pos);
-/* Objects in front of 'pos'. */
+/* The number of objects before 'pos'. */
 size_t keyset_rank(const struct keyset *s, struct keyset_pos pos);

@@ -47,7 +47,7 @@ struct blob *object_text(const char *head, const struct blob *value, uint64_t re
     return splice(head, value->data + n, value->size - n, revision);
 }
 
-/* What follows the resourceVersion in an object's text. */
+/* The text after the value of the resourceVersion. */
 static const char *after_version(const struct object *o, const char *head)
 {
     const char *p = o->text->data + strlen(head) + sizeof VERSION_KEY - 1;
@@ -80,12 +80,12 @@ bool object_same(const struct object *o, const char *head, const struct blob *va
 struct json *object_parse(const struct object *o)
 {
     struct json *obj = NULL;
-    /* It was parsed when it came in. */
+    /* Cannot fail: the text was parsed when the object was made. */
     json_parse(o->text->data, o->text->size, &obj, NULL);
     return obj ? obj : json_object();
 }
 
-/* From the form that objects are kept in to that of 'k'. */
+/* Converts an object from the version that objects are kept in to that of 'k'. */
 static void bring_into(const struct api_kind *k, struct json *obj)
 {
     CLEANUP_FREE char *version = api_kind_api_version(k);
@@ -175,7 +175,7 @@ int object_encode(const struct api_kind *k, const struct json *obj, struct blob 
     return 0;
 }
 
-/* A definition may have changed since its object was stored. */
+/* The definition may have changed since the object was stored. */
 static bool conform_changes(const struct api_kind *k, struct json **obj)
 {
     if (!k->custom) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules by which a client's object becomes the server's: see object.h. */
+/* The rules that turn a client's object into the server's form: see object.h. */
 #include "api/patch/apply.h"
 #include "apiserver/cache/object.h"
 #include "base/timeutil.h"
@@ -64,7 +64,7 @@ void object_conform(const struct api_kind *k, struct json *obj)
     }
 }
 
-/* The defaults that the schema has come before those that take code. */
+/* Defaults of the schema are set before those computed by code. */
 static void put_defaults(const struct api_kind *k, struct json *obj)
 {
     api_schema_default(api_kind_schema(k), obj);
@@ -107,7 +107,7 @@ void object_generate_name(struct json *obj)
     json_set(meta, "name", json_stringf("%.*s%s", GENERATED_MAX - GENERATED_RANDOM, base, suffix));
 }
 
-/* What no client may set. */
+/* Removes the fields that only the server may set. */
 static void drop_server_fields(struct json *meta)
 {
     static const char *const fields[] = {"selfLink", "resourceVersion"};
@@ -116,7 +116,7 @@ static void drop_server_fields(struct json *meta)
     }
 }
 
-/* Members that are null mean absent. */
+/* Removes members whose value is null, which means absent. */
 static void drop_nulls(struct json *meta)
 {
     static const char *const fields[] = {
@@ -156,7 +156,7 @@ void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t n
     put_defaults(k, obj);
 }
 
-/* 'key' of 'obj' becomes what it is in 'old'. */
+/* Restores 'key' of 'obj' to its value in 'old'. */
 static void keep(struct json *obj, const struct json *old, const char *key)
 {
     const struct json *v = json_get(old, key);
@@ -194,7 +194,7 @@ struct json *object_prepare_part(const struct api_kind *k, const char *subresour
     } else if (streq(subresource, "finalize")) {
         keep(json_ensure_object(out, "spec"), json_get(obj, "spec"), "finalizers");
     }
-    /* Whoever applies or changes a part is recorded there. */
+    /* managedFields records each manager that applies or changes a field. */
     if (json_path(obj, "metadata", "managedFields", NULL)) {
         keep(json_get(out, "metadata"), json_get(obj, "metadata"), "managedFields");
     }
@@ -252,7 +252,8 @@ void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t gra
     const char *end = json_path_string(meta, "deletionTimestamp", NULL);
     int64_t end_ms, generation = json_get_int_or(json_get(meta, "generation"), 0);
     if (end && time_parse(end, &end_ms) == 0) {
-        now_ms = end_ms - object_grace_s(obj) * 1000; /* When it was first asked for. */
+        /* The time of the first request for deletion. */
+        now_ms = end_ms - object_grace_s(obj) * 1000;
     } else if (generation > 0) {
         json_set_int(meta, "generation", generation + 1);
     }

@@ -10,18 +10,21 @@
 
 #include "apiserver/cache/cache.h"
 
-/* The order of the subscribers; those of one rank are in the order of their registration. */
+/* The order of the subscribers; subscribers of one rank are in the order of their registration. */
 enum cache_rank {
-    CACHE_RANK_ACCESS,    /* Rights: they decide about what all others do next. */
-    CACHE_RANK_ADMISSION, /* What admission knows: addresses, claims; quotas belong here, too. */
-    CACHE_RANK_WATCH, /* Clients: what they do when they see a change meets the parts above as of that change. */
-    CACHE_RANK_KINDS, /* Definitions: they end watches and remove kinds, after the watches got the event. */
+    /* Access rights: they apply to everything that the later subscribers do. */
+    CACHE_RANK_ACCESS,
+    CACHE_RANK_ADMISSION, /* Indexes of admission: addresses and claims; quotas belong here, too. */
+    /* Watches: a client that reacts to the event meets the parts above in their new state. */
+    CACHE_RANK_WATCH,
+    /* Definitions: they end watches and remove kinds, after the watches have sent the event. */
+    CACHE_RANK_KINDS,
 };
 
 struct cache_subscriber {
     struct list node;
     enum cache_rank rank;
-    void *ctx; /* For the functions, each of which may be NULL. */
+    void *ctx; /* The argument of the functions, each of which may be NULL. */
     /* An object of 'ck' was created, updated or deleted. */
     void (*changed)(void *ctx, struct cache_kind *ck, const struct cache_event *ev);
     /* A key of the store that belongs to no kind was written, or ('present' false) deleted. */
@@ -35,7 +38,7 @@ struct cache_subscriber {
 void cache_subscribe(struct cache *c, struct cache_subscriber *s);
 void cache_unsubscribe(struct cache_subscriber *s);
 
-/* Applies a report of the store, and passes the change on. */
+/* Applies an event of the store, and notifies the subscribers of the change. */
 void cache_apply(struct cache *c, const struct store_event *ev);
 /* Loads the cache anew (see cache_load). */
 void cache_reload(struct cache *c, struct store_item *items, size_t n, uint64_t revision,

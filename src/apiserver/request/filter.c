@@ -18,7 +18,7 @@ static void begin_audit(struct request *q)
     q->audit = s->audit ? audit_begin(s->audit, q->x, q->user, &q->attributes) : NULL;
 }
 
-/* 401, and nothing about why: that is in the log. */
+/* Answers 401 without the reason, which is logged only. */
 static void refuse_unauthenticated(struct request *q, const char *why, struct outcome *outcome)
 {
     static struct log_limit limit;
@@ -53,7 +53,7 @@ int filter_request(struct request *q, struct outcome *outcome)
     if (q->impersonator && q->audit) {
         audit_impersonated(q->audit, q->user);
     }
-    /* The roles are objects, too. */
+    /* Roles are objects, too: without the cache only system:masters is known. */
     bool known = q->server->cache.ready || user_in_group(q->user, GROUP_MASTERS);
     bool allowed = authz_allows(s, q->user, &q->attributes, &why);
     if (q->audit) {
@@ -91,7 +91,7 @@ void filter_streaming(struct request *q)
 void filter_done(struct request *q, int code, const char *body, size_t size)
 {
     if (q->audit) {
-        /* The exchange of a watch may be gone. */
+        /* The exchange of a watch may be gone already. */
         audit_stage(q->audit, q->verb == VERB_WATCH ? NULL : q->x, AUDIT_COMPLETE, code, body,
                     size);
         q->audit = audit_event_free(q->audit);
@@ -100,7 +100,7 @@ void filter_done(struct request *q, int code, const char *body, size_t size)
 
 /* ---- refusing ---- */
 
-/* As Kubernetes does it, for browsers. */
+/* Escapes HTML characters, as Kubernetes does, to protect browsers. */
 static void escape(struct strbuf *out, const char *s)
 {
     for (; *s; s++) {

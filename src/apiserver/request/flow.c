@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flow control: each request waits for its turn (priority.c) before anything is done for it.
+/* Flow control: each request waits for its turn (priority.c) before it is executed.
  *
- * A write keeps its seats until it is answered, a large answer until it has left for the client; a
- * watch gives them back once it has begun.  Health checks and the cluster's administrators do not
- * wait. */
+ * A write keeps its seats until it is answered, a large response until it has been sent
+ * to the client; a watch returns them once it has begun.  Health checks and requests of
+ * the cluster's administrators do not wait. */
 #include "apiserver/request/flow.h"
 
 #include "apiserver/request/respond.h"
@@ -13,7 +13,7 @@
 
 #define DEFAULT_SEATS 400
 #define DEFAULT_QUEUE 1024
-#define FLOW_PART 4 /* Of the queue, that one flow may fill. */
+#define FLOW_PART 4 /* Part of the queue that one flow may fill, as a divisor. */
 #define DEFAULT_WAIT_MS 15000
 #define LIST_ITEMS_A_SEAT 100
 #define MAX_COST 40
@@ -22,7 +22,7 @@
 struct flow_control {
     struct apiserver *server;
     struct priority *queues;
-    struct loop_task task; /* A new round. */
+    struct loop_task task; /* Starts a new round. */
     struct loop_timer *timer;
     uint64_t exempt;
 };
@@ -30,7 +30,7 @@ struct flow_control {
 struct flow_ticket {
     struct priority_ticket ticket;
     struct flow_control *control;
-    struct request *q; /* NULL: answered; the ticket stays until the answer has left. */
+    struct request *q; /* NULL: answered; the ticket stays until the response has been sent. */
 };
 
 static struct flow_ticket *mine(struct priority_ticket *t)
@@ -38,10 +38,10 @@ static struct flow_ticket *mine(struct priority_ticket *t)
     return CONTAINER_OF(t, struct flow_ticket, ticket);
 }
 
-/* ---- who ---- */
+/* ---- classification ---- */
 
-/* Without authentication everyone is the administrator; then address and program tell flows
- * apart. */
+/* Without authentication every user is the administrator; then client
+ * address and user agent distinguish the flows. */
 static uint32_t trusted_flow(const struct request *q, enum priority_level *ret_level)
 {
     const char *peer = http_peer(q->x), *agent = http_header(q->x, "user-agent");
@@ -60,7 +60,8 @@ static bool is_health(const char *path)
            str_has_prefix(path, "/readyz");
 }
 
-/* Who of the user and what; false: exempt. */
+/* Finds the level and the flow of the request, from user and resource;
+ * false: the request is exempt. */
 static bool classify(const struct request *q, enum priority_level *ret_level, uint32_t *ret_flow)
 {
     const struct user_info *u = q->user;
@@ -138,7 +139,7 @@ static void refuse(struct flow_ticket *t)
     respond_error(t->q, 429, "TooManyRequests", "too many requests, please try again later");
 }
 
-/* The client does not wait any more. */
+/* The client has closed the connection while its request waits. */
 static void client_gone(void *ctx)
 {
     struct flow_ticket *t = ctx;
@@ -215,7 +216,7 @@ void flow_admit(struct request *q)
     serve(f);
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 struct flow_control *flow_new(struct apiserver *a)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Impersonation: headers by which a user acts as another, if the verb impersonate is granted for
- * each of them. */
+/* Impersonation: headers by which a user acts as another user, if the
+ * verb impersonate is granted for each header. */
 #include "apiserver/request/impersonate.h"
 
 #include "apiserver/access/authz.h"
@@ -14,7 +14,7 @@
 #define AUTHENTICATION "authentication.k8s.io"
 #define MAX_VALUES 64
 
-/* Checks one of the headers; answers 403 when it may not be. */
+/* Checks the right to one of the headers; answers 403 without it. */
 static int check(struct request *q, const char *group, const char *resource, const char *sub,
                  const char *ns, const char *name, struct outcome *outcome)
 {
@@ -46,7 +46,8 @@ static int check_user(struct request *q, const char *name, struct outcome *outco
                : check(q, "", "users", "", "", name, outcome);
 }
 
-/* Keys come percent-encoded, as headers have no slash; lower case.  Owned; NULL: malformed. */
+/* Decodes a key of an extra header to lower case; keys are percent-encoded because header names
+ * cannot contain a slash.  Owned; NULL: malformed. */
 static char *extra_key(const char *header)
 {
     struct strbuf b = STRBUF_INIT;
@@ -84,7 +85,7 @@ static int add_extra(struct request *q, struct user_info *u, const char *header,
     return r;
 }
 
-/* Groups, uid and extra of 'u', each checked. */
+/* Adds groups, uid and extra to 'u', and checks the right to each. */
 static int add_all(struct request *q, struct user_info *u, bool *ret_groups,
                    struct outcome *outcome)
 {
@@ -123,7 +124,7 @@ static int add_all(struct request *q, struct user_info *u, bool *ret_groups,
     return r;
 }
 
-/* The groups that everyone of that kind has. */
+/* Adds the groups that every user of this kind has. */
 static void add_implied(struct user_info *u, bool groups_given)
 {
     CLEANUP_FREE char *ns = NULL;

@@ -17,7 +17,7 @@
 static const unsigned bounds_ms[] = {1, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 10000};
 #define N_BOUNDS ARRAY_SIZE(bounds_ms)
 
-/* Of one verb on one kind of resource. */
+/* The counter of one verb on one kind of resource. */
 struct counter {
     enum verb verb;
     int code;
@@ -47,7 +47,7 @@ struct metrics {
     size_t n_latencies, latencies_cap;
     struct admission_latency *admissions;
     size_t n_admissions, admissions_cap;
-    struct histogram store[2]; /* Puts; deletions. */
+    struct histogram store[2]; /* Latency of puts, and of deletions. */
     uint64_t store_errors[2];
     int64_t started_ms;
 };
@@ -315,37 +315,41 @@ static const struct prom_metric rows[] = {
     WRITTEN("apiserver_request_total", "counter", "Requests by verb, resource and status code.",
             "verb, resource, code", write_requests),
     WRITTEN("apiserver_request_duration_seconds", "histogram",
-            "Time from a request to its answer; watches: their length.", "verb, resource",
+            "Seconds from a request to its response; for a watch, its duration.", "verb, resource",
             write_latencies),
     WRITTEN("apiserver_admission_controller_admission_duration_seconds", "histogram",
-            "Time of one phase of an admission plug-in.", "name, operation, rejected, type",
+            "Seconds of one phase of an admission plug-in.", "name, operation, rejected, type",
             write_admission),
     WRITTEN("apiserver_store_write_duration_seconds", "histogram",
-            "Time until the store has answered a write.", "operation", write_store),
+            "Seconds until the store has answered a write.", "operation", write_store),
     WRITTEN("apiserver_store_write_errors_total", "counter",
-            "Writes that the store refused or lost, conflicts among them.", "operation",
+            "Writes that the store refused or lost, including conflicts.", "operation",
             write_store_errors),
     OF_KIND("apiserver_storage_objects", objects, "Objects of each kind."),
     OF_KIND("apiserver_registered_watchers", watches, "Watches of each kind."),
-    OF_KIND("apiserver_watch_cache_events", events, "Events kept for watches that resume."),
+    OF_KIND("apiserver_watch_cache_events", events,
+            "Events in the window from which watches resume."),
     OF_KIND("apiserver_watch_cache_event_bytes", event_bytes,
-            "Size of objects that only these events hold."),
+            "Bytes of objects that only these events reference."),
     COUNTER("apiserver_storage_revision", revision, "Revision of the registry."),
-    GAUGE("apiserver_storage_available", available, "Whether the store takes writes."),
-    GAUGE("apiserver_storage_unreadable_objects", unreadable, "Objects that cannot be read."),
+    GAUGE("apiserver_storage_available", available, "1 while the store takes writes, else 0."),
+    GAUGE("apiserver_storage_unreadable_objects", unreadable,
+          "Objects in the store that cannot be read."),
     GAUGE("apiserver_current_inflight_writes", writes, "Writes under way."),
     GAUGE("apiserver_longrunning_requests", watches, "Watches."),
-    OF_LEVEL(FLOW "request_concurrency_limit", "gauge", seats, "Seats of a level."),
-    OF_LEVEL(FLOW "current_executing_seats", "gauge", running_seats, "Seats that are taken."),
-    OF_LEVEL(FLOW "current_executing_requests", "gauge", running, "Requests that are executed."),
-    OF_LEVEL(FLOW "current_inqueue_requests", "gauge", waiting, "Requests that wait."),
-    OF_LEVEL(FLOW "current_flows", "gauge", flows, "Flows that are known."),
-    OF_LEVEL(FLOW "dispatched_requests_total", "counter", begun, "Requests begun."),
+    OF_LEVEL(FLOW "request_concurrency_limit", "gauge", seats, "Seats of a priority level."),
+    OF_LEVEL(FLOW "current_executing_seats", "gauge", running_seats,
+             "Seats that running requests occupy."),
+    OF_LEVEL(FLOW "current_executing_requests", "gauge", running, "Requests being executed."),
+    OF_LEVEL(FLOW "current_inqueue_requests", "gauge", waiting, "Requests waiting in the queue."),
+    OF_LEVEL(FLOW "current_flows", "gauge", flows,
+             "Flows with requests or a balance to account for."),
+    OF_LEVEL(FLOW "dispatched_requests_total", "counter", begun, "Requests started."),
     OF_LEVEL(FLOW "request_wait_seconds_total", "counter", waited_s,
-             "Time that begun requests had waited."),
+             "Seconds that the started requests had waited."),
     WRITTEN(FLOW "rejected_requests_total", "counter", "Requests answered with 429.",
             "priority_level, reason", write_rejected),
-    COUNTER(FLOW "exempt_requests_total", exempt, "Requests that wait in no queue."),
+    COUNTER(FLOW "exempt_requests_total", exempt, "Requests exempt from queues."),
 };
 
 static const struct prom_metric http_rows[] = {
@@ -353,10 +357,10 @@ static const struct prom_metric http_rows[] = {
     GAUGE("http_server_http2_connections", http.h2_conns, "Open HTTP/2 connections."),
     GAUGE("http_server_http2_streams", http.streams, "Open HTTP/2 streams."),
     GAUGE("http_server_request_body_bytes", http.body_bytes,
-          "Size of the bodies of requests under way."),
+          "Bytes of the bodies of requests under way."),
     COUNTER("http_server_accepted_total", http.accepted, "Connections accepted."),
     COUNTER("http_server_refused_total", http.refused,
-            "Connections closed because there were too many."),
+            "Connections closed because the limit was reached."),
     COUNTER("http_server_request_errors_total", http.errors,
             "Requests too large, too slow or malformed."),
     COUNTER("http_server_http2_floods_total", http.floods,
@@ -367,14 +371,14 @@ static const struct prom_metric http_rows[] = {
 
 /* The names that every exporter of Prometheus uses. */
 static const struct prom_metric process_rows[] = {
-    WRITTEN("process_cpu_seconds_total", "counter", "Processor time, user and system.", NULL,
-            write_cpu),
-    WRITTEN("process_start_time_seconds", "gauge", "When the server began, since 1970.", NULL,
-            write_start),
-    GAUGE("process_resident_memory_bytes", resident_bytes, "Resident memory."),
-    GAUGE("process_virtual_memory_bytes", virtual_bytes, "Address space."),
-    GAUGE("process_open_fds", open_fds, "Open descriptors."),
-    GAUGE("process_max_fds", max_fds, "Limit of open descriptors."),
+    WRITTEN("process_cpu_seconds_total", "counter", "Processor time in seconds, user and system.",
+            NULL, write_cpu),
+    WRITTEN("process_start_time_seconds", "gauge",
+            "Start time of the process, in seconds since 1970.", NULL, write_start),
+    GAUGE("process_resident_memory_bytes", resident_bytes, "Resident memory in bytes."),
+    GAUGE("process_virtual_memory_bytes", virtual_bytes, "Virtual memory in bytes."),
+    GAUGE("process_open_fds", open_fds, "Open file descriptors."),
+    GAUGE("process_max_fds", max_fds, "Limit of open file descriptors."),
 };
 
 enum { REQUEST_TABLE, HTTP_TABLE, PROCESS_TABLE };
@@ -412,7 +416,7 @@ static unsigned open_files(void)
     if (d) {
         closedir(d);
     }
-    return n ? n - 1 : 0; /* Not the one of the folder. */
+    return n ? n - 1 : 0; /* Without the descriptor of the folder itself. */
 }
 
 static void read_process(struct facts *f)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are about the newest state, when other masters write to the same store: they wait
- * until the cache has all that anybody was told before they came.
+/* Requests that need the newest state, when other masters write to the same store: they wait until
+ * the cache has every change that any client was informed of before the request arrived.
  *
- * Without a resourceVersion a read is one of these, as in Kubernetes; so is a read of a version
- * that the cache does not have yet, and every write, for it is based on the cache.  While the store
- * is away, reads are answered from the cache with a warning, as nobody can know whether there is
- * something newer; writes are refused. */
+ * These requests are reads without a resourceVersion, as in Kubernetes; reads of a version that
+ * the cache does not have yet; and all writes, because they are based on the cache.  While the
+ * store is unavailable, reads are answered from the cache with a warning, because newer changes
+ * cannot be ruled out; writes are refused. */
 #include "apiserver/request/newest.h"
 
 #include "apiserver/request/respond.h"
@@ -33,7 +33,7 @@ static bool needs_newest(const struct request *q)
     }
     const char *version = http_query(q->x, "resourceVersion");
     uint64_t n = 0;
-    /* A page of a list, too: the first one may have been read at another master. */
+    /* This includes further pages of a list: another master may have served the first one. */
     if (!version || !*version) {
         return true;
     }
@@ -57,7 +57,8 @@ void outcome_unavailable(struct outcome *o, const struct request *q)
                   *reason ? ": " : "", reason);
 }
 
-/* The cache is as new as it can be; 'error' says why it may be older than the store. */
+/* Continues when the cache is as new as possible; 'error' says why it may be older than the
+ * store. */
 static void go_on(struct request *q, int error, request_fn *handler, struct outcome *outcome)
 {
     if (q->server->stopping) {

@@ -4,7 +4,7 @@
 
 #include "apiserver/request/request.h"
 
-/* Calls 'handler' when the cache is as new as the request needs: now, or later. */
+/* Calls 'handler' when the cache is new enough for the request: now, or later. */
 void newest_then(struct request *q, request_fn *handler, struct outcome *outcome);
-/* 503 with what is wrong: the store takes no writes now. */
+/* Fills in a 503 with the reason why the store takes no writes. */
 void outcome_unavailable(struct outcome *o, const struct request *q);

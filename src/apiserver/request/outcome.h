@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outcome of a request: what handlers and their helpers find out, and request_answer
- * (respond.h) turns into the response.
+/* The outcome of a request: the result that handlers and their helpers fill in, and that
+ * request_answer (respond.h) turns into the response.
  *
  * A helper that can fail returns 0 or a negative errno; on failure it has filled the outcome.  A
  * handler always fills it: with an error, an object, JSON or text, or with OUTCOME_TAKEN_OVER when
  * a stream has begun or another part answers later; the request may be gone by then.  An outcome
  * that was not filled is answered with 500.
  *
- * An outcome owns its texts, causes and values; constants are named as such.  An outcome is filled
- * once: what was in it is not freed.  Warnings belong to the request (request_warn), because
- * streams have them as well. */
+ * An outcome owns its texts, causes and values; constants are named as such.  An outcome is
+ * filled once: filling it does not free earlier contents.  Warnings belong to the request
+ * (request_warn), because streams have them as well. */
 #pragma once
 
 #include "api/kind.h"
@@ -18,10 +18,10 @@
 
 enum outcome_type {
     OUTCOME_NONE,       /* Not filled. */
-    OUTCOME_TAKEN_OVER, /* Nothing to answer here: a stream, or an answer that comes later. */
+    OUTCOME_TAKEN_OVER, /* Nothing to answer: a stream has begun, or another part answers later. */
     OUTCOME_STATUS,     /* A Status: an error, or the success of a deletion. */
-    OUTCOME_OBJECT,     /* One object of the request's kind, as it is stored. */
-    OUTCOME_JSON,       /* JSON of any kind, for which YAML may be accepted. */
+    OUTCOME_OBJECT,     /* One object of the request's kind, in its stored form. */
+    OUTCOME_JSON,       /* Any JSON; YAML is possible if the client accepts it. */
     OUTCOME_TEXT,       /* Bytes of a content type. */
 };
 
@@ -32,12 +32,12 @@ struct outcome {
     struct blob *object;
     struct json *json;
     struct strbuf text;
-    /* Status: */
+    /* The members of a Status: */
     const char *reason; /* Constant; NULL: none. */
     char *message;
     char *name;       /* details.name; NULL: none. */
     char *kind;       /* details.kind; NULL: the plural of the request's kind. */
-    char *group;      /* details.group of 'kind', where the request has no kind. */
+    char *group;      /* details.group of 'kind', used when the request has no kind. */
     char *uid;        /* NULL: none. */
     char *resume;     /* metadata.continue; NULL: none. */
     unsigned retry_s; /* Retry-After; 0: none. */
@@ -58,11 +58,11 @@ void outcome_error(struct outcome *o, int code, const char *reason, const char *
 /* An error about the object 'name' (NULL: none) of the request's kind.  'reason' is constant. */
 void outcome_status(struct outcome *o, int code, const char *reason, const char *name,
                     const char *fmt, ...) PRINTF_LIKE(5, 6);
-/* Adds to the causes; 'reason' is constant, 'field' may be NULL. */
+/* Adds a cause; 'reason' is constant, 'field' may be NULL. */
 void outcome_add_cause(struct outcome *o, const char *reason, const char *field,
                        const char *message);
 void outcome_take_causes(struct outcome *o, struct api_causes *causes);
-/* 404, 409 and 422 for the object 'name' of kind 'k'.  'causes' is taken over. */
+/* Fills in 404, 409 or 422 for the object 'name' of kind 'k'.  'causes' is taken over. */
 void outcome_not_found(struct outcome *o, const struct api_kind *k, const char *name);
 void outcome_conflict(struct outcome *o, const struct api_kind *k, const char *name,
                       const char *why);
@@ -83,9 +83,9 @@ void outcome_object(struct outcome *o, int code, struct blob *stored);
 void outcome_json(struct outcome *o, int code, const char *content_type, struct json *v);
 /* 'text' is taken over; 'content_type' NULL: JSON. */
 void outcome_text(struct outcome *o, int code, const char *content_type, struct strbuf *text);
-/* The request belongs to a stream, or to work that calls request_answer later. */
+/* Marks that the request now belongs to a stream, or to work that calls request_answer later. */
 void outcome_take_over(struct outcome *o);
 
-/* "pods" or "hostsubnets.network.openshift.io", as messages name resources. */
+/* "pods" or "hostsubnets.network.openshift.io", as error messages name resources. */
 const char *resource_text_(const struct api_kind *k, char *buf, size_t size);
 #define RESOURCE_TEXT(k) (resource_text_(k, (char[128]){0}, 128))

@@ -8,17 +8,17 @@
 
 LOG_MODULE("apiserver");
 
-#define LIMIT_MS 1000 /* Of an answer. */
-#define GOOD_MS 1000  /* So long one counts. */
+#define LIMIT_MS 1000 /* Time limit for an answer of the store. */
+#define GOOD_MS 1000  /* Time for which an answer is reused. */
 
 struct probe {
     struct apiserver *server;
     struct list waiting; /* struct waiting */
     struct loop_timer *limit;
     bool under_way, late;
-    bool answered; /* Once. */
+    bool answered; /* The store has answered at least once. */
     uint64_t answered_ms;
-    int error; /* Of the last answer. */
+    int error; /* The error of the last answer. */
     char text[320];
 };
 
@@ -35,7 +35,7 @@ static void waiting_free(struct waiting *w)
     free(w);
 }
 
-/* Only those that wait now. */
+/* Continues the requests that wait now, not those that their handlers add. */
 static void go_on(struct probe *p)
 {
     struct list now = LIST_INIT(&now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request asks for: its attributes, the form of its answer, its body. */
+/* The reading of a request: its resource, the form of its response, its body. */
 #include "apiserver/request/request.h"
 
 #include "api/proto.h"
@@ -35,7 +35,7 @@ bool request_flag(const struct request *q, const char *name)
 
 /* ---- the resource ---- */
 
-/* The verb by the name that the attributes have; VERB_OTHER: a method that has none. */
+/* Finds the verb by the name in the attributes; VERB_OTHER: the method has no verb. */
 static enum verb verb_find(const char *name)
 {
     enum verb v = VERB_GET;
@@ -54,7 +54,7 @@ static bool is_verb_of_part(const struct api_subresource *part, const char *verb
     return part->verbs[i] != NULL;
 }
 
-/* Whether the kind has the verb for an object, or for the collection that the path names. */
+/* Whether the kind allows the verb on an object, or on the collection that the path names. */
 static bool is_verb_of_kind(const struct request *q)
 {
     const struct api_kind *k = q->kind;
@@ -66,7 +66,8 @@ static bool is_verb_of_kind(const struct request *q)
     case VERB_PATCH:
         return q->name != NULL;
     case VERB_DELETE_COLLECTION:
-        /* As in Kubernetes, a slip must not delete all projects. */
+        /* Projects cannot be deleted as a collection, as in Kubernetes, so that a
+         * mistake cannot delete all of them. */
         return placed && !api_kind_is_namespace(k);
     case VERB_OTHER:
         return false;
@@ -181,7 +182,7 @@ int request_accept(struct request *q)
         s += n + (s[n] == ',');
     }
     const char *agent = http_header(q->x, "user-agent"), *pretty = http_query(q->x, "pretty");
-    /* A person reads what these ask for. */
+    /* Responses to these clients are read by people, so they are indented. */
     q->accept.pretty =
         pretty ? request_flag(q, "pretty")
                : agent && (str_has_prefix(agent, "curl/") || str_has_prefix(agent, "Wget/") ||

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request: what is asked for, by whom, and in which form.
+/* A request: its user, its resource, and the form of its response.
  *
- * It lives from apiserver_handle until request_answer has answered it (respond.h), or a stream has
- * ended it.  Its strings belong to the HTTP exchange or to itself.  Everything runs on the loop's
- * thread. */
+ * It lives from apiserver_handle until request_answer has answered it
+ * (respond.h), or a stream has ended it.  Its strings belong to the HTTP exchange
+ * or to itself.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "api/table/table.h"
@@ -26,52 +26,54 @@ enum verb {
 };
 extern const char *const verb_names[VERB_MAX];
 
-/* In which form objects are wanted. */
+/* The form in which objects are returned. */
 enum form { FORM_OBJECT, FORM_TABLE, FORM_PARTIAL };
 
 struct accept {
     enum form form;
     bool yaml;
-    bool v1beta1; /* Of the Table or PartialObjectMetadata. */
+    bool v1beta1; /* Version of the Table or PartialObjectMetadata. */
     bool pretty;
     enum api_include include;
 };
 
-/* What is done about fields that the kind does not have. */
+/* The treatment of fields that the kind does not have. */
 enum field_validation { FIELDS_WARN, FIELDS_IGNORE, FIELDS_STRICT };
 
 struct request {
     struct apiserver *server;
     struct http_exchange *x;
     uint64_t start_ns;
-    struct user_info *user;         /* Who asks; not NULL after filter_request. */
-    struct user_info *impersonator; /* Who acts as 'user'; NULL: nobody else. */
-    struct attributes attributes;   /* The reading of method, path and query. */
+    struct user_info *user;         /* The requesting user; not NULL after filter_request. */
+    struct user_info *impersonator; /* The user who acts as 'user'; NULL: no impersonation. */
+    struct attributes attributes;   /* Read from method, path and query. */
     struct audit_event *audit;      /* NULL: not audited. */
-    struct flow_ticket *ticket;     /* Of flow control; NULL: exempt, or given back. */
-    bool acceptable;                /* What the client accepts can be made. */
+    struct flow_ticket *ticket;     /* The ticket of flow control; NULL: exempt, or released. */
+    /* The server can produce a media type that the client accepts. */
+    bool acceptable;
     enum verb verb;
-    struct cache_kind *ck;        /* NULL: not a resource of ours. */
-    const struct api_kind *kind;  /* In the version that is asked for. */
-    char *head;                   /* Of its texts, when they are kept in another version; NULL. */
+    struct cache_kind *ck;       /* NULL: not a resource of this server. */
+    const struct api_kind *kind; /* In the version that the client requested. */
+    /* The head of its texts, if objects are kept in another version; otherwise NULL. */
+    char *head;
     const char *namespace, *name; /* Texts of the attributes; NULL: none. */
     const char *subresource;      /* "" when none. */
     struct accept accept;
-    /* Of a write: */
+    /* Members of a write: */
     bool dry_run;
     enum field_validation validation;
-    char *manager; /* Who manages what is changed. */
+    char *manager; /* The name of the field manager. */
 };
 
-/* A handler: fills the outcome (outcome.h). */
+/* A handler; fills the outcome (outcome.h). */
 typedef void request_fn(struct request *q, struct outcome *outcome);
 
-/* Does what the request asks for; called when it is its turn.  In server.c. */
+/* Executes the request when flow control admits it; in server.c. */
 void request_run(struct request *q);
-/* Finds what the attributes name: kind, verb and subresource.  -ENOENT: no such resource;
+/* Finds the kind, verb and subresource that the attributes name.  -ENOENT: no such resource;
  * -EOPNOTSUPP: the resource does not support the method. */
 int request_resolve(struct request *q, struct err *e);
-/* From the Accept header; -EINVAL: nothing we can produce. */
+/* Reads the Accept header; -EINVAL: the server can produce none of its types. */
 int request_accept(struct request *q);
 /* The body as a JSON value by Content-Type; '*ret_type' is the bare media type.  -EINVAL:
  * malformed, -EPROTONOSUPPORT: another media type. */

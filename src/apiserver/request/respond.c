@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place that answers: turns an outcome into the form that the client accepts. */
+/* The one place that sends responses: turns an outcome into the form that the client accepts. */
 #include "apiserver/request/respond.h"
 
 #include "apiserver/request/filter.h"
@@ -23,7 +23,7 @@ static void finish(struct request *q, int code, const char *body, size_t size)
     request_free(q);
 }
 
-/* 'audited': the same as JSON, or NULL. */
+/* 'audited': the same content as JSON, or NULL. */
 static void send_text(struct request *q, int code, const char *content_type,
                       const struct strbuf *text, const struct strbuf *audited)
 {
@@ -38,8 +38,8 @@ void respond_streamed(struct request *q)
     finish(q, 200, NULL, 0);
 }
 
-/* As kube-apiserver: only what is large, and only answers to reads.  What is very large goes as it
- * is, as one client's answer must not keep the others waiting. */
+/* Only large responses to reads are compressed, as by kube-apiserver.  Very large ones are sent
+ * uncompressed, because compressing one client's response must not delay the others. */
 #define GZIP_MIN ((size_t) 128 << 10)
 #define GZIP_MAX ((size_t) 4 << 20)
 
@@ -50,7 +50,7 @@ static bool wants_gzip(const struct request *q, size_t size)
         return false;
     }
     const char *at = strstr(accept, "gzip");
-    /* "gzip;q=0": not that one. */
+    /* "gzip;q=0" means that the client refuses gzip. */
     return at && !str_has_prefix(at + 4, ";q=0") && !str_has_prefix(at + 4, "; q=0");
 }
 
@@ -101,7 +101,7 @@ struct json *list_of(struct json *v)
 
 /* ---- Status ---- */
 
-/* Adds the details that name the object of the request, or what the outcome names instead. */
+/* Adds details that name the object of the request, or the one that the outcome names. */
 static void add_target(const struct request *q, const struct outcome *o, struct json *details)
 {
     const struct api_kind *k = o->plain ? NULL : q->kind;
@@ -172,7 +172,7 @@ static void answer_status(struct request *q, const struct outcome *o)
         http_set_header(q->x, "Retry-After", text);
     }
     if (o->code == 403) {
-        /* As in Kubernetes: the text has names that the client chose. */
+        /* The text contains names that the client chose; Kubernetes sets the header, too. */
         http_set_header(q->x, "X-Content-Type-Options", "nosniff");
     }
     answer_json(q, o->code, NULL, v);
@@ -199,7 +199,8 @@ void request_warn(struct request *q, const char *agent, const char *text)
 
 /* ---- objects ---- */
 
-/* 'text' is JSON of ours: as YAML or indented when that is wanted. */
+/* 'text' is JSON made by this server; converts it to YAML or indents it
+ * if the client requested that. */
 static void answer_formatted(struct request *q, int code, const char *text, size_t size)
 {
     CLEANUP(json_free) struct json *v = NULL;
@@ -229,8 +230,8 @@ void request_write_partial(const struct request *q, const struct blob *text, str
     strbuf_addc(out, '}');
 }
 
-/* One object of the request's kind, as it is stored, in the form and version that were asked
- * for. */
+/* Sends one stored object of the request's kind, in the form and version that the client
+ * requested. */
 static void answer_object(struct request *q, int code, struct blob *stored)
 {
     const struct accept *a = &q->accept;

@@ -14,8 +14,8 @@ static const struct json *value_at(const char *path, const struct json *obj)
     return path && jsonpath_find(path, obj, &v, 1, NULL) == 1 ? v : NULL;
 }
 
-/* Makes the objects that lead to the member at a path of plain names (".spec.replicas"), each name
- * behind 'prefix', and puts 'v' there. */
+/* Makes the objects that lead to the member at a path of plain names (".spec.replicas"), with
+ * 'prefix' before each name, and puts 'v' there. */
 static void put_at(struct json *obj, const char *path, const char *prefix, struct json *v)
 {
     while (*path == '.') {
@@ -30,7 +30,8 @@ static void put_at(struct json *obj, const char *path, const char *prefix, struc
     }
 }
 
-/* Of the record of 'obj' what is about the number, as told of a Scale; NULL: nothing. */
+/* The entries of managedFields of 'obj' about the number of replicas,
+ * with the paths of a Scale; NULL: none. */
 static struct json *managers_of(const struct api_kind *k, const struct json *obj)
 {
     CLEANUP(json_free) struct json *list = json_array();
@@ -41,9 +42,9 @@ static struct json *managers_of(const struct api_kind *k, const struct json *obj
         CLEANUP(json_free)
         struct json *set = fieldset_intersect(json_get(entry, "fieldsV1"), number);
         if (!fieldset_is_empty(set)) {
-            struct json *told = json_append(list, json_clone(entry));
-            json_set_string(told, "apiVersion", SCALE_API_VERSION);
-            put_at(json_set(told, "fieldsV1", json_object()), ".spec.replicas",
+            struct json *scale_entry = json_append(list, json_clone(entry));
+            json_set_string(scale_entry, "apiVersion", SCALE_API_VERSION);
+            put_at(json_set(scale_entry, "fieldsV1", json_object()), ".spec.replicas",
                    "f:", json_object());
         }
     }
@@ -76,7 +77,7 @@ struct json *scale_of(const struct api_kind *k, const struct json *obj)
     return s;
 }
 
-/* The number that a Scale asks for; NULL: it says nothing of it. */
+/* The number of replicas that a Scale requests; NULL: it has none. */
 static const struct json *number_of(const struct json *scale)
 {
     return json_path(scale, "spec", "replicas", NULL);

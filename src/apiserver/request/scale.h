@@ -7,9 +7,9 @@
 
 /* The Scale of 'obj', of kind 'k', which has that subresource; owned. */
 struct json *scale_of(const struct api_kind *k, const struct json *obj);
-/* As object_check_target, of a Scale of the object that 't' is about.  -EINVAL. */
+/* Like object_check_target, for a Scale of the object that 't' names.  -EINVAL. */
 int scale_check_target(struct json *scale, const struct object_target *t, struct err *e);
-/* Gives 'obj' the number that 'scale' asks for; none is 0. */
+/* Sets the number of replicas of 'obj' to that of 'scale'; absent means 0. */
 void scale_put(const struct api_kind *k, const struct json *scale, struct json *obj);
-/* What applying 'scale' applies to its object; owned. */
+/* The configuration that applying 'scale' applies to its object; owned. */
 struct json *scale_config(const struct api_kind *k, const struct json *scale);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API server itself: what its parts share.
+/* The state of the API server that its parts share.
  *
- * server.c makes and frees the parts; each part has the members that it names.  Everything runs on
- * the loop's thread. */
+ * server.c makes and frees the parts; each group of members belongs to the part that its comment
+ * names.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "apiserver/apiserver.h"
@@ -13,8 +13,8 @@ struct apiserver {
     struct store *store;
     struct apiserver_config cfg;
     struct cache cache;
-    bool lost;     /* The store takes no writes, */
-    char *reason;  /* because. */
+    bool lost;     /* The store takes no writes. */
+    char *reason;  /* The reason why it takes none. */
     bool stopping; /* apiserver_shutdown was called. */
     struct loop_timer *watch_timer;
     struct cache_subscriber watches, definitions;
@@ -29,13 +29,13 @@ struct apiserver {
     apiserver_metrics_fn *more_metrics; /* NULL: none. */
     void *more_metrics_ctx;
     struct flow_control *flow;
-    struct http_server *http; /* For its figures; NULL: none. */
+    struct http_server *http; /* Source of connection metrics; NULL: none. */
     struct probe *probe;
     struct health_check *checks;
     size_t n_checks, checks_cap;
     struct security *security;
     struct openapi *openapi;
-    struct alloc *alloc; /* NULL: services are given nothing. */
+    struct alloc *alloc; /* NULL: services get no addresses or ports. */
     struct addresses *addresses;
     struct admission *admission;
     uint64_t started_ms;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CustomResourceDefinitions at work: what the ones in the registry say is served.
+/* Serves the kinds that CustomResourceDefinitions in the registry define.
  *
- * A definition is served from the moment at which its stored status says "Established".  That
- * status is settled here, by a write like any other, so that every master comes to the same: two
- * definitions that want one name are settled in the order of their revisions, one at a time, and a
- * write that lost is no write. */
+ * A definition is served from the moment at which its stored status says "Established".  This file
+ * decides on that status and writes it like any other object, so that all masters agree:
+ * definitions that claim the same name are decided in the order of their revisions, one at a time,
+ * and a write that fails because of a conflict has no effect. */
 #include "apiserver/server/definitions.h"
 
 #include "api/crd/crd.h"
@@ -21,7 +21,7 @@ static struct cache_kind *definitions(const struct apiserver *a)
     return cache_find(&a->cache, api_kind_find(CRD_GROUP, CRD_VERSION, CRD_PLURAL));
 }
 
-/* What is served of the definition 'name'; NULL: nothing. */
+/* The kind that is served for the definition 'name'; NULL: none. */
 static struct cache_kind *find(const struct apiserver *a, const char *name)
 {
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
@@ -42,8 +42,8 @@ static void purged(void *ctx, int error, uint64_t revision)
     }
 }
 
-/* No object outlives its definition: where the finalizer was taken away by hand, or no version was
- * served, some are left. */
+/* Deletes objects without a definition: they remain if the finalizer was
+ * removed by hand, or if no version was served. */
 static void purge(struct apiserver *a, const struct cache_kind *ck)
 {
     struct keyset_pos pos = keyset_seek(&ck->objects, "");
@@ -61,7 +61,7 @@ static void withdraw(struct apiserver *a, struct cache_kind *ck)
     cache_remove_kind(&a->cache, ck);
 }
 
-/* Serves the definition as it is now; NULL: it is gone. */
+/* Serves the current version of the definition; NULL: it was deleted. */
 static void apply(struct apiserver *a, const char *name, const struct object *o)
 {
     struct cache_kind *ck = find(a, name);
@@ -98,7 +98,7 @@ void definitions_load(void *server)
     struct keyset *set = &definitions(a)->objects;
     struct keyset_pos pos = keyset_seek(set, "");
     struct object *o;
-    /* Backwards, as removing one moves the others up. */
+    /* Backwards, because removing a kind moves the later ones. */
     for (size_t i = a->cache.n_kinds; i-- > 0;) {
         struct cache_kind *ck = a->cache.kinds[i];
         if (ck->crd && !keyset_get(set, crd_name(ck->crd))) {

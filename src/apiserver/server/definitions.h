@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CustomResourceDefinitions at work: what is served, and their status. */
+/* Serves the kinds of CustomResourceDefinitions, and writes the status of the definitions. */
 #pragma once
 
 #include "apiserver/request/server_priv.h"
 
 /* Makes the timer of the definitions, and subscribes to the cache. */
 void definitions_init(struct apiserver *a);
-/* Serves what the CustomResourceDefinitions in the cache say. */
+/* Serves the CustomResourceDefinitions in the cache. */
 void definitions_load(void *server);
-/* Settles the status of those that are new; one write at a time. */
+/* Writes the status of new definitions; one write at a time. */
 void definitions_settle(void *server);

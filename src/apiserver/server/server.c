@@ -29,10 +29,11 @@
 LOG_MODULE("apiserver");
 
 #define DEFAULT_WINDOW 8192
-#define TRIM_OBJECTS 1000 /* Snapshots from this size on are worth it. */
+/* Minimum number of objects in a snapshot for which trimming memory is worthwhile. */
+#define TRIM_OBJECTS 1000
 #define DEFAULT_WINDOW_BYTES ((size_t) 16 << 20)
 
-/* ---- the store's reports ---- */
+/* ---- events of the store ---- */
 
 static void on_history(void *ctx, const struct store_event *ev)
 {
@@ -40,7 +41,8 @@ static void on_history(void *ctx, const struct store_event *ev)
     cache_add_history(&a->cache, ev);
 }
 
-/* The snapshot is freed once it was reported; the C library would keep its pages. */
+/* Returns the memory of the snapshot to the kernel: the snapshot was
+ * freed, but the C library would keep its pages. */
 static void trim(void *ctx)
 {
     malloc_trim(0);
@@ -93,7 +95,7 @@ static const struct store_watcher watcher = {.snapshot = on_snapshot,
                                              .lost = on_lost,
                                              .resumed = on_resumed};
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct apiserver_config *cfg)
 {
@@ -121,7 +123,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     return a;
 }
 
-/* What the HTTP server answers by itself, as a Status. */
+/* The Status for errors that the HTTP server answers by itself. */
 static const char *error_status(int status, const char *why, struct strbuf *out)
 {
     static const struct {
@@ -259,8 +261,8 @@ void request_run(struct request *q)
     request_answer(q, &outcome);
 }
 
-/* Every request comes through here: who asks, and whether they may, is decided before anything is
- * looked at; then it waits for its turn. */
+/* The entry point of every request: authentication and authorization come
+ * first; then the request waits for its turn. */
 void apiserver_handle(void *apiserver, struct http_exchange *x)
 {
     struct apiserver *a = apiserver;

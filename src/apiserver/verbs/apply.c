@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-side apply: a patch that says what its manager wants of an object, which is made when it
- * is not there. */
+/* Server-side apply: a patch with the fields that its manager wants an object to have;
+ * the object is created if it does not exist. */
 #include "apiserver/verbs/apply.h"
 
 #include "apiserver/request/filter.h"
@@ -9,7 +9,8 @@
 #include "apiserver/verbs/write.h"
 #include "base/timeutil.h"
 
-/* What applying the body makes of 'old' (NULL: nothing there); NULL: the outcome is filled. */
+/* The result of applying the body to 'old' (NULL: the object does not
+ * exist); NULL: the outcome is filled. */
 static struct json *applied(struct write *w, const struct json *old, struct outcome *outcome)
 {
     struct request *q = w->q;

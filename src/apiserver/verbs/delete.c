@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deletion, of one object or of a collection.
+/* Deletion of one object or of a collection.
  *
- * An object with finalizers is only marked, and goes when an update removes the last of them.  One
- * that somebody ends (a pod, by its kubelet) is marked as well, and goes when a deletion says that
- * it needs no more time. */
+ * An object with finalizers is only marked, and is removed when an update removes the last of them.
+ * An object with a grace period (a pod, which its kubelet ends) is marked as well, and is removed
+ * when a deletion with a grace period of 0 arrives. */
 #include "apiserver/verbs/delete.h"
 
 #include "apiserver/admission/admission.h"
@@ -16,10 +16,11 @@
 #define MAX_ATTEMPTS 64
 #define MAX_GRACE_S INT32_MAX
 
-/* What becomes of dependents; the garbage collector sees to it, told by finalizers. */
+/* The treatment of dependents, which the garbage collector carries out;
+ * finalizers tell it the policy. */
 enum propagation { POLICY_NONE, POLICY_BACKGROUND, POLICY_FOREGROUND, POLICY_ORPHAN };
 
-/* Shared by the writes of one request. */
+/* The state that all writes of one request share. */
 struct deletion {
     struct request *q;
     char *uid, *version; /* Preconditions; NULL: none. */
@@ -27,10 +28,10 @@ struct deletion {
     bool has_grace;
     int64_t grace_s;
     size_t pending; /* Writes that are not finished. */
-    /* A collection: */
+    /* Members of the deletion of a collection: */
     bool collection;
     struct selection sel;
-    int error; /* The first. */
+    int error; /* The first error. */
     struct strbuf items;
 };
 
@@ -80,7 +81,7 @@ static int parse_policy(struct request *q, const char *policy, enum propagation 
     return -EINVAL;
 }
 
-/* dryRun of the body, and the grace period. */
+/* Checks dryRun of the body, and the grace period. */
 static int check_options(struct deletion *d, const struct json *body, struct outcome *outcome)
 {
     struct request *q = d->q;
@@ -142,7 +143,7 @@ static struct deletion *parse_options(struct request *q, struct outcome *outcome
     }
     const char *policy = http_query(q->x, "propagationPolicy");
     policy = policy ? policy : json_path_string(body, "propagationPolicy", NULL);
-    const struct json *orphan = json_get(body, "orphanDependents"); /* The older form. */
+    const struct json *orphan = json_get(body, "orphanDependents"); /* The deprecated form. */
     if (policy && *policy && json_is(orphan, JSON_BOOL)) {
         outcome_error(
             outcome, 422, "Invalid",
@@ -209,7 +210,7 @@ static void add_item(struct deletion *d, struct blob *stored)
     strbuf_add(&d->items, text->data, text->size);
 }
 
-/* The object 'text' is gone; 'base' is what it was. */
+/* The object was removed; 'text' is its last state, 'base' the previous one. */
 static void deleted(struct write *w, const struct object *base, struct outcome *outcome)
 {
     struct deletion *d = w->deletion;
@@ -221,7 +222,7 @@ static void deleted(struct write *w, const struct object *base, struct outcome *
     }
 }
 
-/* It waits for finalizers or for somebody to end it, and is now marked. */
+/* The object waits for finalizers or its grace period, and is marked as being deleted. */
 static void marked(struct write *w, struct blob *text, struct outcome *outcome)
 {
     if (w->deletion->collection) {
@@ -299,8 +300,8 @@ static void delete_marked(struct write *w, struct object *base, struct outcome *
     marked(w, base->text, outcome);
 }
 
-/* Gives 'obj' the finalizers that the policy stands for; without one they stay as they are.  True:
- * that changed it. */
+/* Sets the finalizers of 'obj' that the policy requires; without a policy they stay
+ * unchanged.  Returns whether it changed them. */
 static bool set_finalizers(const struct deletion *d, struct json *obj)
 {
     static const char *const ours[] = {"orphan", "foregroundDeletion"};
@@ -333,7 +334,7 @@ static bool set_finalizers(const struct deletion *d, struct json *obj)
     return true;
 }
 
-/* Stores 'obj', which is marked, or tells what would have been stored. */
+/* Stores 'obj', which is marked, or answers a dry run with it. */
 static void put_marked(struct write *w, struct object *base, const struct json *obj,
                        struct outcome *outcome)
 {
@@ -371,7 +372,7 @@ static void attempt_delete(struct write *w, struct outcome *outcome)
     bool changed = set_finalizers(d, obj),
          first = !json_path_string(obj, "metadata", "deletionTimestamp", NULL);
     int64_t grace = wanted_grace(d, k, obj), was = object_grace_s(obj);
-    /* One that goes already may go sooner, not later. */
+    /* A later deletion may shorten the grace period, but not extend it. */
     bool sooner = first || grace < was;
     grace = sooner ? grace : was;
     if (grace == 0 && !object_has_finalizers(k, obj)) {
@@ -424,7 +425,7 @@ void handle_delete_collection(struct request *q, struct outcome *outcome)
         return;
     }
     d->collection = true;
-    d->pending = 1; /* Until all have begun. */
+    d->pending = 1; /* Counts the collection itself until all writes have begun. */
     outcome_take_over(outcome);
     struct cache_walk walk;
     struct object *o;

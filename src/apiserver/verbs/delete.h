@@ -7,9 +7,9 @@
 void handle_delete(struct request *q, struct outcome *outcome);
 void handle_delete_collection(struct request *q, struct outcome *outcome);
 
-/* The store has done its part of a deletion. */
+/* The store has finished its part of a deletion. */
 void delete_stored(struct write *w, int error, uint64_t revision, struct outcome *outcome);
-/* The write of a deletion is over: answers, unless other writes of a collection are under way. */
+/* The write of a deletion is over: responds, unless other writes of a collection are under way. */
 void delete_end(struct write *w, struct outcome *outcome);
-/* Frees what a deletion has beside its write. */
+/* Frees the part of the write that belongs to the deletion. */
 void delete_drop(struct write *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths that are no resources: discovery, version, health. */
+/* Paths that are not resources: discovery, version, health. */
 #include "apiserver/verbs/discovery.h"
 
 #include "api/crd/crd.h"
@@ -13,7 +13,8 @@
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-/* Kubernetes' version whose API conventions we follow; clients check their skew by it. */
+/* The Kubernetes version whose API conventions this server follows;
+ * clients compare it with their own version. */
 #define KUBERNETES_MAJOR "1"
 #define KUBERNETES_MINOR "32"
 
@@ -50,7 +51,7 @@ static struct json *verbs(const struct api_kind *k, const struct api_subresource
         return all;
     }
     for (size_t i = 0; i < ARRAY_SIZE(object_verbs); i++) {
-        /* As in Kubernetes: namespaces are not deleted as a collection. */
+        /* Namespaces are not deleted as a collection, as in Kubernetes. */
         if (!streq(object_verbs[i], "deletecollection") || !api_kind_is_namespace(k)) {
             json_append(all, json_string(object_verbs[i]));
         }

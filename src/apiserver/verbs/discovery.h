@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths that are no resources: discovery, version, and the ways to health, metrics and OpenAPI. */
+/* Paths that are not resources: discovery and version, and dispatch to health, metrics and
+ * OpenAPI. */
 #pragma once
 
 #include "apiserver/request/request.h"

@@ -42,7 +42,7 @@ static void check_manager(struct request *q, const char *manager, bool apply, st
     }
 }
 
-/* Who asks, when it does not say: the program's name in User-Agent. */
+/* The default manager: the program's name in User-Agent. */
 static char *manager_of_agent(const struct request *q)
 {
     const char *agent = http_header(q->x, "user-agent");
@@ -94,7 +94,7 @@ int fields_parse_options(struct request *q, struct outcome *outcome)
 
 /* ---- unknown fields ---- */
 
-/* Bytes of one warning's path, and of all of them: they are headers. */
+/* Maximum bytes of one warning's path, and of all warnings: they are sent as headers. */
 #define WARNING_MAX 256
 #define WARNINGS_MAX 4096
 
@@ -118,18 +118,18 @@ int fields_prune(struct request *q, struct json *obj, bool quiet, struct outcome
         refuse(q, &unknown, outcome);
         return -EINVAL;
     }
-    size_t told = 0;
+    size_t size = 0;
     for (size_t i = 0; i < unknown.n && !quiet && q->validation == FIELDS_WARN; i++) {
         CLEANUP_FREE char *text = xasprintf("unknown field \"%.*s\"", WARNING_MAX, unknown.list[i]);
-        told += strlen(text);
-        if (told <= WARNINGS_MAX) {
+        size += strlen(text);
+        if (size <= WARNINGS_MAX) {
             request_warn(q, "-", text);
         }
     }
     return 0;
 }
 
-/* ---- the record ---- */
+/* ---- managedFields ---- */
 
 struct api_manager fields_manager(const struct request *q, bool applies)
 {

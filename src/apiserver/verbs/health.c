@@ -7,13 +7,13 @@
 #include "apiserver/request/probe.h"
 
 enum { HEALTHZ = 1, LIVEZ = 2, READYZ = 4 };
-/* Named as in Kubernetes, whatever the store is. */
+/* The check has its name in Kubernetes, for every type of store. */
 #define STORE_CHECK "etcd"
 static const char *const endpoints[] = {"healthz", "livez", "readyz"};
 
 struct health_check {
     const char *name;
-    unsigned in; /* Endpoints. */
+    unsigned in; /* The endpoints that include the check. */
     apiserver_check_fn *fn;
     void *ctx;
 };
@@ -64,7 +64,7 @@ void apiserver_add_check(struct apiserver *a, const char *name, apiserver_check_
     add(a, (struct health_check){name, READYZ, fn, ctx});
 }
 
-/* Whether ?exclude= names it; the parameter may be there several times. */
+/* Whether ?exclude= names the check; the parameter may be repeated. */
 static bool is_excluded(const struct request *q, const char *name)
 {
     const char *s = http_query_raw(q->x);
@@ -119,8 +119,7 @@ static void fill_all(struct request *q, const char *name, unsigned in, struct ou
     outcome_text(outcome, failed ? 503 : 200, "text/plain; charset=utf-8", &text);
 }
 
-/* The endpoint that 'path' begins with, and '*ret_check': what follows it, "" or the name of a
- * check. */
+/* The endpoint that 'path' begins with; '*ret_name' is the rest: "" or the name of a check. */
 static unsigned endpoint_of(const char *path, const char **ret_name, const char **ret_check)
 {
     for (size_t e = 0; e < ARRAY_SIZE(endpoints); e++) {

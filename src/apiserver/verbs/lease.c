@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes under a lease: the header "Tenet-Lease: NAMESPACE/NAME HOLDER" asks that a change is made
- * only as long as that Lease has that holder.
+/* Writes under a lease: the header "Tenet-Lease: NAMESPACE/NAME HOLDER" makes a change
+ * conditional on that Lease having that holder.
  *
- * The store makes the change in one transaction with the check that the Lease is as it was when the
- * cache said so, so that nothing of a former holder comes through, however late.  A Lease that was
- * merely renewed meanwhile makes the store refuse, too; then the cache has the renewed one, and the
- * change is sent again. */
+ * The store makes the change in one transaction with a check that the Lease is at the revision
+ * that the cache has, so that no late write of a former holder takes effect.  If the holder has
+ * only renewed the Lease in the meantime, the store refuses as well; then the cache has the
+ * renewed Lease, and the change is sent again. */
 #include "apiserver/verbs/lease.h"
 
 #define HEADER "Tenet-Lease"
@@ -16,7 +16,7 @@ static const char *header_of(const struct write *w)
     return http_header(q->x, HEADER);
 }
 
-/* The Lease that 'text' names, if it has the holder that it names; NULL. */
+/* The Lease that 'text' names, if it has the holder that 'text' names; NULL: it does not. */
 static const struct object *find_held(struct apiserver *a, const char *text)
 {
     const char *holder = strchr(text, ' ');

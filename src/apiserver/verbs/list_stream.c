@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long lists: sent in slices as the client takes them, so that neither their memory nor their
- * making holds up the others.  The objects are those of one revision, whatever happens
- * meanwhile. */
+/* Long lists, sent in pieces as the client reads them, so that neither their memory
+ * nor the time to make them delays other requests.  All objects are as of one
+ * revision, whatever changes in the meantime. */
 #include "apiserver/verbs/list_stream.h"
 
 #include "apiserver/request/respond.h"
 #include "base/timeutil.h"
 
 #define SLICE ((size_t) 64 << 10)
-#define STALL_MS 60000 /* A client that takes nothing for so long does not get the rest. */
+#define STALL_MS 60000 /* A client that reads nothing for this time does not get the rest. */
 
 struct list_stream {
     struct request *q;
@@ -40,13 +40,14 @@ static void finish(struct list_stream *s)
     stream_free(s);
 }
 
-/* What was sent is no JSON: the client takes it for what it is, an answer cut off. */
+/* The part that was sent is not complete JSON, so the client detects that the response was
+ * cut off. */
 static void stalled(void *ctx)
 {
     finish(ctx);
 }
 
-/* False: the stream is being cut, or has ended. */
+/* Returns false if the stream is being cut, or has ended. */
 static bool send(struct list_stream *s, const struct strbuf *text)
 {
     CLEANUP(blob_unref) struct blob *b = blob_new(text->data, text->size);

@@ -4,9 +4,9 @@
 
 #include "apiserver/request/request.h"
 
-/* Answers with 'head', the items, and what ends a list.  The array is taken over, the objects are
- * borrowed from the cache. */
+/* Responds with 'head', the items, and the end of a list.  The array is taken over,
+ * the objects are borrowed from the cache. */
 void list_stream_begin(struct request *q, const struct strbuf *head, struct object **objects,
                        size_t n);
-/* Appends 'o' in the form that 'q' wants. */
+/* Appends 'o' in the form that 'q' requests. */
 void list_write_item(struct request *q, const struct object *o, int64_t now_ms, struct strbuf *out);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /openapi/v2 and /openapi/v3: the documents of api/openapi/openapi.h, made when they are asked
- * for.
+/* /openapi/v2 and /openapi/v3: the documents of api/openapi/openapi.h, made on request.
  *
- * What is kept is a hash of each, which the index of version 3 names and the ETag is, so that
- * clients fetch a document again only when it has changed. */
+ * Only a hash of each document is kept.  It appears in the index of version 3 and as the ETag, so
+ * that clients fetch a document again only when it has changed. */
 #include "apiserver/verbs/openapi.h"
 
 #include "api/openapi/openapi.h"
@@ -14,13 +13,13 @@
 
 #define V2 "/openapi/v2"
 #define V3 "/openapi/v3"
-/* Asked for with "@", which is no media type, so answered with a dot. */
+/* Clients request the type with "@", which media types do not allow, so the response has a dot. */
 #define V2_PROTO_ASKED "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 #define V2_PROTO "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 struct openapi {
-    uint64_t generation; /* Of the registry that the hashes are of. */
-    struct smap hashes;  /* By the document's key; of version 2 by V2. */
+    uint64_t generation; /* The generation of the registry to which the hashes belong. */
+    struct smap hashes;  /* By the key of the document; that of version 2 has the key V2. */
 };
 
 struct openapi *openapi_new(void)
@@ -46,7 +45,7 @@ static struct json *document(const struct api_registry *r, const char *key)
                           : api_openapi_v3(r, key, TENET_VERSION);
 }
 
-/* The hash of the document 'key', which is there; it is the server's. */
+/* The hash of the document 'key', which must exist; it belongs to the server. */
 static const char *hash_of(struct request *q, const char *key)
 {
     struct openapi *o = q->server->openapi;
@@ -78,8 +77,7 @@ static struct json *index_object(struct request *q)
     return o;
 }
 
-/* Sets the headers by which clients keep the document; returns whether the client has this one
- * already. */
+/* Sets the headers for caching by clients; returns whether the client has this document already. */
 static bool is_known(struct request *q, const char *hash)
 {
     const char *known = http_header(q->x, "if-none-match"), *wanted = http_query(q->x, "hash");

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Lists above either are sent in pieces. */
+/* Lists above either limit are sent in pieces. */
 #define LONG_LIST 2000
 #define LONG_LIST_BYTES ((size_t) 4 << 20)
 
@@ -43,7 +43,8 @@ void outcome_too_large(struct outcome *o, const struct request *q, uint64_t revi
     o->retry_s = 1;
 }
 
-/* A kind that shows each user the own objects, to one who may not list them all. */
+/* Whether the kind shows each user only the objects that the user may
+ * get, and this user may not list all of them. */
 static bool sees_a_part(struct request *q)
 {
     const struct api_kind *k = q->kind;
@@ -137,8 +138,8 @@ void handle_get(struct request *q, struct outcome *outcome)
 
 /* ---- continue tokens ---- */
 
-/* 'revision' 0: goes on with whatever is there then, and 'left' is 0; else 'left' is how many
- * objects are behind 'key'. */
+/* 'revision' 0: the next page shows the objects that exist then, and 'left' is 0; otherwise
+ * 'left' is the number of objects after 'key'. */
 static char *token_make(uint64_t revision, const char *key, size_t left)
 {
     CLEANUP(json_free) struct json *t = json_object();
@@ -176,10 +177,10 @@ static int token_parse(const char *s, uint64_t *ret_revision, char **ret_key, si
 
 struct list_request {
     struct selection sel;
-    uint64_t revision; /* That is listed. */
+    uint64_t revision; /* The revision whose state is listed. */
     uint64_t limit;    /* 0: none. */
-    char *after;       /* Key to continue behind; NULL: from the start. */
-    size_t left;       /* How many are there, of all; 0: to be counted. */
+    char *after;       /* The list continues after this key; NULL: from the start. */
+    size_t left;       /* Number of remaining objects; 0: not known yet. */
 };
 
 static void list_done(struct list_request *l)
@@ -222,7 +223,7 @@ static int parse_continue(struct request *q, const char *token, struct list_requ
     return 0;
 }
 
-/* What resourceVersion, resourceVersionMatch and continue ask for. */
+/* Evaluates resourceVersion, resourceVersionMatch and continue. */
 static int parse_revision(struct request *q, struct list_request *l, struct outcome *outcome)
 {
     const char *match = http_query(q->x, "resourceVersionMatch");
@@ -337,8 +338,8 @@ static void write_head(struct request *q, const struct list_request *l, const ch
     strbuf_addf(out, "\"%s\":[", a->form == FORM_TABLE ? "rows" : "items");
 }
 
-/* The objects of the page; '*ret_remaining' is how many follow (at least one, when it cannot be
- * told). */
+/* The objects of the page; '*ret_remaining' is the number of objects that follow
+ * (at least one, if it cannot be determined). */
 static struct object **collect(struct request *q, const struct list_request *l, size_t *ret_n,
                                size_t *ret_size, size_t *ret_remaining)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Get and list, and what they share with watch and deletecollection: selection and versions. */
+/* Get and list, and the parts that they share with watch and
+ * deletecollection: selection and versions. */
 #pragma once
 
 #include "apiserver/cache/cache.h"
@@ -12,17 +13,18 @@ struct visible;
 /* The selectors of a request; NULL: all. */
 struct selection {
     struct api_selector *labels, *fields;
-    const char *name;        /* Of the object, when one is watched by its path; the request's. */
+    /* The name of the object, when one is watched by its path; belongs to the request. */
+    const char *name;
     struct visible *visible; /* The objects that the user may get; NULL: all. */
 };
 int selection_parse(struct request *q, struct selection *ret, struct outcome *outcome);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct object *o);
-/* Where in the cache the objects of the selection are, within the request's namespace. */
+/* The range of the cache that contains the selected objects, within the request's namespace. */
 struct cache_range selection_range(const struct request *q, const struct selection *s);
-/* The value that it wants of the field by which the kind is indexed; NULL: several. */
+/* The value of the kind's indexed field that the selection requires; NULL: several. */
 const char *selection_value(const struct request *q, const struct selection *s);
-/* A resourceVersion parameter: *ret 0 when absent or "0". */
+/* Parses a resourceVersion parameter: *ret is 0 when it is absent or "0". */
 int version_parse(struct request *q, uint64_t *ret, bool *ret_present, struct outcome *outcome);
-/* 504: the cache does not have that revision yet. */
+/* Fills in a 504: the cache does not have that revision yet. */
 void outcome_too_large(struct outcome *o, const struct request *q, uint64_t revision);

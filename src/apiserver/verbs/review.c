@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds that are only asked, and never stored: reviews of tokens, users and access; and tokens for
- * service accounts. */
+/* Create-only kinds, which are evaluated and answered, never stored: reviews of tokens, users and
+ * access; and tokens for service accounts. */
 #include "apiserver/verbs/review.h"
 
 #include "api/schema.h"
@@ -22,7 +22,7 @@ static const char *text(const struct json *v, const char *key)
     return s ? s : "";
 }
 
-/* The texts of the attributes are those of 'spec'. */
+/* The texts of the attributes belong to 'spec'. */
 static struct attributes attributes_of(const struct json *spec)
 {
     const struct json *r = json_get(spec, "resourceAttributes");
@@ -72,7 +72,7 @@ static struct json *access_status(struct security *s, const struct user_info *u,
     return st;
 }
 
-/* ---- what may I do? ---- */
+/* ---- SelfSubjectRulesReview ---- */
 
 static void add_rule(void *ctx, const struct rbac_rule *rule)
 {
@@ -97,7 +97,7 @@ static struct json *rules_status(struct security *s, const struct user_info *u,
     } else {
         rbac_each_rule(s->rbac, u, ns, add_rule, st);
     }
-    /* What a node may do by being that node is no list of rules. */
+    /* The rights of a node over its own objects cannot be written as rules. */
     json_set_bool(st, "incomplete", !all && user_node(u));
     if (!all && user_node(u)) {
         json_set_string(st, "evaluationError",
@@ -107,7 +107,7 @@ static struct json *rules_status(struct security *s, const struct user_info *u,
     return st;
 }
 
-/* ---- who is that? ---- */
+/* ---- TokenReview and the requesting user ---- */
 
 static struct json *token_status(struct security *s, const struct json *spec)
 {
@@ -167,8 +167,8 @@ static void validate_token_request(const struct json *spec, struct api_causes *c
     }
 }
 
-/* The object that the token is to hang on.  The strings of '*ret' are in
- * '*ret_obj', '*ret_node' and 'ref'. */
+/* The object to which the token is to be bound.  The strings of '*ret'
+ * belong to '*ret_obj', '*ret_node' and 'ref'. */
 static int find_bound(struct request *q, const struct json *ref, struct token_binding *ret,
                       struct json **ret_obj, struct json **ret_node, struct outcome *outcome)
 {
@@ -233,7 +233,7 @@ static int find_bound(struct request *q, const struct json *ref, struct token_bi
     return 0;
 }
 
-/* Makes the answer of 'body', a TokenRequest. */
+/* Evaluates 'body', a TokenRequest. */
 static int issue_token(struct request *q, struct json *body, struct outcome *outcome)
 {
     struct security *s = q->server->security;
@@ -311,9 +311,9 @@ bool handle_issuer(struct request *q, struct outcome *outcome)
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- dispatch ---- */
 
-/* Answers with causes when the question is malformed. */
+/* Refuses a malformed request with causes. */
 static int validate(struct request *q, const struct json *body, struct outcome *outcome)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
@@ -372,7 +372,8 @@ void handle_review(struct request *q, struct outcome *outcome)
         }
         return;
     }
-    json_remove(body, "status"); /* The server's to say, whatever a client sends there. */
+    /* Only the server sets the status; a status sent by the client is ignored. */
+    json_remove(body, "status");
     if (validate(q, body, outcome) < 0) {
         return;
     }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watches: streams of the changes of one kind.
  *
- * A change is encoded once for each form in which somebody wants it, and the bytes are shared by
- * all watchers.  With a selector, an object that begins to match is ADDED and one that ceases to is
- * DELETED.
+ * A change is encoded once for each requested form, and all watchers share the bytes.  With a
+ * selector, an object that begins to match is ADDED and one that ceases to match is DELETED.
  *
- * A watch is either live, and gets each change as it happens, or catches up: with the objects it
- * begins with, then with the events of the window.  A client that reads slowly falls back to
- * catching up when much is queued for it, so that what waits for it is the window and not memory of
- * its own; when the window has moved on it is told that its version is too old. One timer serves
- * all watches: their ends, and bookmarks. */
+ * A watch is either live, and gets each change as it happens, or catches up: first with its initial
+ * objects, then with the events of the window.  The watch of a slow client falls back to catching
+ * up when too many bytes are queued, so that pending events stay in the shared window and take no
+ * memory of their own; when the window has moved on, the client gets the error that its version is
+ * too old. One timer serves all watches: their ends, and bookmarks. */
 #include "apiserver/verbs/watch.h"
 
 #include "apiserver/request/filter.h"
@@ -24,23 +23,24 @@
 
 #define TICK_MS 1000
 #define BOOKMARK_MS 30000
-#define QUEUE_PAUSE ((size_t) 256 << 10) /* Unsent bytes at which a watch is not live any more. */
+#define QUEUE_PAUSE ((size_t) 256 << 10) /* Unsent bytes above which a watch is no longer live. */
 #define MAX_WATCHES 50000
 #define MIN_TIMEOUT_MS (UINT64_C(30) * 60 * 1000)
 
 struct watch {
     struct list node;
-    struct list peer;  /* Among those which want the same value of the indexed field, or any. */
-    const char *value; /* That value, the selection's; NULL: any. */
+    /* In the list of watches that require the same value of the indexed field, or any. */
+    struct list peer;
+    const char *value; /* The required value, which belongs to the selection; NULL: any. */
     struct request *q;
     struct selection sel;
     bool bookmarks;
-    bool ended; /* Its client is gone or was cut off. */
+    bool ended; /* Its client has disconnected or was cut off. */
     bool live;
-    struct object **initial; /* Objects yet to be told, from 'at_initial' on. */
+    struct object **initial; /* Initial objects that are not sent yet, from 'at_initial' on. */
     size_t n_initial, at_initial;
-    bool initial_end; /* A bookmark follows them. */
-    uint64_t seen;    /* All events up to this revision were told. */
+    bool initial_end; /* A bookmark follows the initial objects. */
+    uint64_t seen;    /* All events up to this revision were sent. */
     uint64_t deadline_ms, bookmark_at_ms;
 };
 
@@ -49,8 +49,8 @@ static const char *const change_names[] = {"ADDED", "MODIFIED", "DELETED"};
 
 /* ---- encoding ---- */
 
-/* Forms that differ in their bytes: the object; metadata; a table of each includeObject; of two
- * versions. */
+/* Number of forms that differ in their bytes: the object; metadata and a table for
+ * each includeObject, in two versions each. */
 #define N_FORMS (1 + 2 + 2 * 3)
 
 static size_t form_number(const struct accept *a)
@@ -66,12 +66,12 @@ static size_t form_number(const struct accept *a)
     return 0;
 }
 
-/* One change in all forms and types that were asked for so far, of one version and of the
- * others. */
+/* The encodings of one change that were needed so far, in all forms and content types: for one
+ * version, and linked to those for other versions. */
 struct frames {
     const struct cache_kind *ck;
     const struct cache_event *ev;
-    const struct api_kind *kind; /* The version; NULL: none was asked for. */
+    const struct api_kind *kind; /* The version; NULL: no encoding was needed yet. */
     struct blob *made[N_CHANGES][N_FORMS];
     struct frames *others; /* NULL: none. */
 };
@@ -89,7 +89,7 @@ static void frames_done(struct frames *f)
     }
 }
 
-/* Those of version 'k'. */
+/* The encodings in version 'k'. */
 static struct frames *frames_of(struct frames *f, const struct api_kind *k)
 {
     while (f->kind && f->kind != k) {
@@ -156,7 +156,8 @@ static struct blob *frame(struct frames *all, const struct request *q, enum chan
 
 /* ---- one watch ---- */
 
-/* Whoever wants one value of the indexed field is only asked about changes of objects with it. */
+/* Adds the watch to the list by its value of the indexed field, so that it sees
+ * only changes of objects with that value. */
 static void join_peers(struct watch *w)
 {
     struct cache_kind *ck = w->q->ck;
@@ -208,7 +209,7 @@ static void watch_closed(void *ctx)
 
 static void send(struct watch *w, struct blob *b)
 {
-    /* When the queue is full the stream is being cut, and watch_closed is called later. */
+    /* When the queue is full, the stream is cut, and watch_closed is called later. */
     if (!w->ended && http_stream_write(w->q->x, b) < 0) {
         w->ended = true;
     }
@@ -234,7 +235,7 @@ static void send_event(struct watch *w, struct frames *f)
 
 #define INITIAL_END "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
 
-/* A table has no annotations: its only row has them. */
+/* A table has no annotations, so its only row has them. */
 static void write_end_table(const struct request *q, uint64_t revision, struct strbuf *out)
 {
     const char *version = q->accept.v1beta1 ? "v1beta1" : "v1";
@@ -282,7 +283,7 @@ static uint64_t bookmark_interval(const struct apiserver *a)
     return a->cfg.bookmark_ms ? a->cfg.bookmark_ms : BOOKMARK_MS;
 }
 
-/* As kube-apiserver: the stream goes on, and its last event is the error. */
+/* Sends the error as the last event of the stream, as kube-apiserver does. */
 static void send_expired(struct watch *w)
 {
     CLEANUP(outcome_done) struct outcome expired = {0};
@@ -336,7 +337,7 @@ static void send_next_initial(struct watch *w)
     }
 }
 
-/* Sends what is due until enough is queued; the watch may be gone afterwards. */
+/* Sends pending events until enough is queued; the watch may be freed on return. */
 static void catch_up(void *ctx)
 {
     struct watch *w = ctx;
@@ -367,8 +368,8 @@ static void catch_up(void *ctx)
 
 struct watch_request {
     uint64_t revision;
-    bool from_now_on; /* 'revision' counts; else everything is ADDED first. */
-    bool initial_end; /* A bookmark tells where the initial objects end. */
+    bool from_now_on; /* Begins after 'revision'; otherwise every existing object is ADDED first. */
+    bool initial_end; /* A bookmark marks the end of the initial objects. */
     uint64_t timeout_ms;
 };
 
@@ -509,7 +510,7 @@ static void on_tick(void *server)
         struct watch *w;
         LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
             bool ends = now >= w->deadline_ms;
-            /* One at the end, too: the client resumes from there. */
+            /* A bookmark is also sent at the end: the client resumes from there. */
             if (w->bookmarks && w->live && (ends || now >= w->bookmark_at_ms)) {
                 send_bookmark(w, a->cache.revision, false);
                 w->bookmark_at_ms = now + bookmark_interval(a);
@@ -539,7 +540,7 @@ void watch_end_all(struct apiserver *a)
     }
 }
 
-/* Clients cannot be sent the changes that were missed: their watches end, and they list again. */
+/* Clients cannot be sent the missed changes: their watches end, and they list again. */
 static void on_reset(void *server)
 {
     watch_end_all(server);

@@ -21,7 +21,7 @@
 LOG_MODULE("apiserver");
 
 #define MAX_ATTEMPTS 16
-#define MAX_NAMES 8 /* Tries of generateName. */
+#define MAX_NAMES 8 /* Attempts with generateName. */
 
 #define MODIFIED_TEXT \
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -135,7 +135,7 @@ static void put_failed(struct write *w, int error, struct outcome *outcome)
 {
     struct request *q = w->q;
     bool raced = error == -EEXIST || error == -ESTALE || error == -ENOENT;
-    bool claimed = error == -EADDRINUSE; /* Another server was faster. */
+    bool claimed = error == -EADDRINUSE; /* Another server has claimed the number first. */
     if ((claimed || (raced && (w->base || w->creates_or_updates))) && w->attempts < MAX_ATTEMPTS) {
         w->base = object_unref(w->base);
         w->value = blob_unref(w->value);
@@ -180,7 +180,7 @@ static void stored(void *ctx, int error, uint64_t revision)
     struct write *w = ctx;
     metrics_count_store(w->server->metrics, w->deletes, error, time_mono_ns() - w->sent_ns);
     if (error == -EPERM && w->attempts < MAX_ATTEMPTS && lease_is_held(w)) {
-        store_send(w); /* It was renewed meanwhile. */
+        store_send(w); /* The holder has renewed the lease in the meantime. */
         return;
     }
     if (w->deletion) {
@@ -278,18 +278,18 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
 
 /* ---- create ---- */
 
-/* Also tried again under another generated name. */
+/* Also called for another attempt with another generated name. */
 static void attempt_create(struct write *w, struct outcome *outcome)
 {
     if (w->attempts && w->generated) {
         object_generate_name(w->body);
         if (w->q->kind->defaults) {
-            w->q->kind->defaults(w->body); /* They may depend on the name. */
+            w->q->kind->defaults(w->body); /* The defaults may depend on the name. */
         }
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
     }
-    /* What is chosen now may be another's at the next attempt. */
+    /* Numbers chosen now may belong to another service at the next attempt. */
     CLEANUP(json_free)
     struct json *copy = alloc_concerns(w->server->alloc, w->ck) ? json_clone(w->body) : NULL;
     struct json *obj = copy ? copy : w->body;
@@ -358,7 +358,8 @@ int write_check_preconditions(struct request *q, const struct json *obj, const s
     const struct json *uid = json_path(obj, "metadata", "uid", NULL);
     if (q->kind->custom && q->verb == VERB_UPDATE && json_string_size(version) == 0 &&
         !streq(q->subresource, "scale")) {
-        /* As in Kubernetes: nobody knows how to merge an update of a kind of its own. */
+        /* An update of a custom resource must name the version that it is based on, as in
+         * Kubernetes, which has no unconditional update of them. */
         CLEANUP(api_causes_done) struct api_causes causes = {0};
         api_invalid(&causes, "metadata.resourceVersion", version,
                     "must be specified for an update");
@@ -381,8 +382,8 @@ int write_check_preconditions(struct request *q, const struct json *obj, const s
     return 0;
 }
 
-/* The object that the client wants; NULL: the outcome is filled. */
-static struct json *wanted(struct write *w, const struct json *old, struct outcome *outcome)
+/* The object as the client wants it; NULL: the outcome is filled. */
+static struct json *desired(struct write *w, const struct json *old, struct outcome *outcome)
 {
     struct err e = {0};
     if (!w->patch) {
@@ -431,7 +432,7 @@ static struct blob *compute(struct write *w, const struct object *base, bool *re
     const struct api_kind *k = q->kind;
     struct err e = {0};
     CLEANUP(json_free) struct json *old = object_parse_as(base, k);
-    CLEANUP(json_free) struct json *obj = wanted(w, old, outcome);
+    CLEANUP(json_free) struct json *obj = desired(w, old, outcome);
     if (!obj) {
         return NULL;
     }
@@ -590,7 +591,8 @@ void handle_patch(struct request *q, struct outcome *outcome)
         handle_apply(q, outcome);
         return;
     }
-    /* As in Kubernetes: custom resources say nothing of how their lists are patched. */
+    /* Custom resources have no strategic merge patch, as in Kubernetes: they do not say how
+     * their lists are merged. */
     size_t i = 0, n = ARRAY_SIZE(types) - q->kind->custom;
     while (i < n && !streq(type, types[i].type)) {
         i++;

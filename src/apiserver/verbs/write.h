@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A change under way: from the request through the store to the answer.
+/* A write under way, from the request through the store to the response.
  *
- * A write is based on the object that the cache has.  When the store finds that another one was
- * faster, the write is computed again from the newer object, unless the client insists on its
- * version.  It owns its request, which it answers when it is over; the writes of a collection share
- * one, which the last answers. */
+ * A write is based on the object that the cache has.  When the store reports a conflict with
+ * another write, the write is computed again from the newer object, unless the client requires a
+ * certain version.  A write owns its request and answers it at the end; the writes of a collection
+ * share one request, which the last of them answers. */
 #pragma once
 
 #include "apiserver/admission/alloc.h"
@@ -27,17 +27,17 @@ struct write {
     write_attempt_fn *attempt;
     struct json *body; /* The object or patch; NULL: none. */
     int (*patch)(struct write *w, struct json **obj,
-                 struct err *e); /* Applies 'body'; of a patch. */
-    struct deletion *deletion;   /* Of a deletion. */
-    bool generated;              /* The name was made by the server. */
-    bool creates_or_updates;     /* Whichever is due when it is attempted. */
-    bool finished;               /* The object goes with this update. */
+                 struct err *e); /* Applies 'body'; only for a patch. */
+    struct deletion *deletion;   /* Only for a deletion. */
+    bool generated;              /* The server generated the name. */
+    bool creates_or_updates;     /* Creates or updates, decided at each attempt. */
+    bool finished;               /* The object is removed by this update. */
     bool ending;                 /* The object is being deleted. */
-    /* What is being stored. */
-    bool deletes; /* That it is gone. */
+    /* The value being sent to the store: */
+    bool deletes; /* The key is being deleted. */
     uint64_t sent_ns;
     struct blob *value;
-    struct object *base;      /* What the change is based on; NULL: creation. */
+    struct object *base;      /* The object that the change is based on; NULL: creation. */
     struct alloc_write alloc; /* Claims of a Service. */
 };
 
@@ -46,36 +46,36 @@ struct write *write_new(struct request *q, struct cache_kind *ck, const char *ke
 /* Makes the first attempt; the write may be over, and its request answered, when this returns. */
 void write_try(struct write *w);
 void write_free(struct write *w);
-/* Sends the value (the reference is taken over) to the store, which takes the outcome over; 'base'
- * NULL: must not exist. */
+/* Sends the value (the reference is taken over) to the store, and takes the outcome
+ * over; 'base' NULL: the key must not exist. */
 void write_put(struct write *w, struct object *base, struct blob *value, struct outcome *outcome);
-/* Deletes; 'value' (the reference is taken over) is the last state, which the client is told; NULL:
- * none. */
+/* Sends a deletion to the store; 'value' (the reference is taken over) is the last
+ * state, which the client gets; NULL: none. */
 void write_delete(struct write *w, struct object *base, struct blob *value,
                   struct outcome *outcome);
-/* dryRun, and whether a write can begin now. */
+/* Reads dryRun, and checks that a write can begin now. */
 int write_begin(struct request *q, struct outcome *outcome);
-/* An error of the store that another attempt would not change. */
+/* Fills in an error of the store that another attempt would not change. */
 void outcome_store_error(struct outcome *o, const struct request *q, int error);
 
 /* Steps of a write.  After a failure (negative, NULL) the outcome is filled. */
 
 /* The body as a tree, owned. */
 int write_read_body(struct request *q, struct json **ret, struct outcome *outcome);
-/* Version and UID that the client demands of the object it changes. */
+/* Checks the version and UID that the client requires of the object. */
 int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old,
                               struct outcome *outcome);
-/* Admission, which may change 'obj', and validation. */
+/* Runs admission, which may change 'obj', and validation. */
 int write_check(struct request *q, struct json *obj, const struct json *old,
                 struct outcome *outcome);
-/* The bytes for the store. */
+/* The bytes for the store; NULL: the outcome is filled. */
 struct blob *write_encode(struct request *q, const struct json *obj, struct outcome *outcome);
-/* Validates the update of 'old' to 'obj', and encodes it; '*ret_same': nothing is changed. */
+/* Validates the update of 'old' to 'obj', and encodes it; '*ret_same': it changes nothing. */
 struct blob *write_finish(struct write *w, struct json *obj, const struct json *old, bool *ret_same,
                           struct outcome *outcome);
 /* Creates 'value' (taken over), or answers a dry run; NULL: the outcome is filled already. */
 void write_send_new(struct write *w, struct blob *value, struct outcome *outcome);
-/* Stores 'value' (taken over) in the place of 'base', or answers when nothing is to be stored. */
+/* Stores 'value' (taken over) in place of 'base', or responds if nothing is to be stored. */
 void write_send_update(struct write *w, struct object *base, struct blob *value, bool same,
                        struct outcome *outcome);
 
@@ -83,5 +83,5 @@ void handle_create(struct request *q, struct outcome *outcome);
 void handle_update(struct request *q, struct outcome *outcome);
 void handle_patch(struct request *q, struct outcome *outcome);
 
-/* Frees what is left of writes that the store never finished. */
+/* Frees the writes that the store never finished. */
 void write_drop_all(struct apiserver *a);

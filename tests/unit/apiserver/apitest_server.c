@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API server alone, for tests with real clients: over a memory store, or over SQLite to test restarts.
+/* The API server alone, for tests with real clients: over a memory store, or over
+ * SQLite to test restarts.
  *
  *     apitest_server [--without GROUP] [DATABASE]
  *
- * It prints its port, and serves until its standard input ends.  The kinds of GROUP are not compiled in then: it is
- * what another API server is for them, to which they come as CustomResourceDefinitions.
+ * It prints its port, and serves until its standard input ends.  The kinds of GROUP are
+ * not compiled in then: it is what another API server is for them, to which they come
+ * as CustomResourceDefinitions.
  *
- * There are no controllers: the namespace "default" is made here, and a namespace that is being deleted is
- * finalized as soon as it is empty, so that a client that waits for the deletion sees it happen. */
+ * There are no controllers: the namespace "default" is made here, and a namespace that
+ * is being deleted is finalized as soon as it is empty, so that a client that waits for
+ * the deletion sees it happen. */
 #include "apiserver/apiserver.h"
 #include "client/client.h"
 #include "net/loop/sock.h"

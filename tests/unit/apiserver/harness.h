@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An API server over a memory store on a loopback port, in the test's own loop, and requests to it. */
+/* An API server over a memory store on a loopback port, in the test's own loop, and
+ * requests to it. */
 #pragma once
 
 #include "apiserver/apiserver.h"
@@ -26,17 +27,19 @@ struct harness {
     uint16_t tls_port;       /* 0: HTTPS is not served. */
 };
 
-/* Starts one and waits until it is ready; 'cfg' and 'limits' may be NULL.  Namespace "default" is there.  With
- * cfg->security, which must have a loopback token, requests are made by the master itself. */
+/* Starts one and waits until it is ready; 'cfg' and 'limits' may be NULL.  Namespace
+ * "default" is there.  With cfg->security, which must have a loopback token, requests
+ * are made by the master itself. */
 struct harness *harness_new(const struct apiserver_config *cfg, const struct http_limits *limits);
 void harness_free(struct harness *h);
-/* Ends the server but not the store: what a master's restart is to its clients; and starts it again on
- * the same port with a new store, to which 'objects' ("store key", "text" pairs, ending with NULL) are given. */
+/* Ends the server but not the store: what a master's restart is to its clients; and starts
+ * it again on the same port with a new store, to which 'objects' ("store key", "text"
+ * pairs, ending with NULL) are given. */
 void harness_stop_listening(struct harness *h);
 void harness_listen_again(struct harness *h);
 char *harness_url(const struct harness *h);
-/* A server with access control as 'security' says, with HARNESS_TOKEN and keys of its own.  h->client acts as the
- * master. */
+/* A server with access control as 'security' says, with HARNESS_TOKEN and keys of its
+ * own.  h->client acts as the master. */
 struct harness *harness_new_secure(struct apiserver_security security);
 /* Adds an HTTPS listener that identifies clients by certificates of h->ca. */
 void harness_listen_tls(struct harness *h);
@@ -54,15 +57,16 @@ static inline UNUSED void answer_donep(struct answer *a)
 }
 #define CLEANUP_ANSWER CLEANUP(answer_done)
 
-/* A request and its answer; NULL arguments: absent.  The body's type defaults to application/json. */
+/* A request and its answer; NULL arguments: absent.  The body's type defaults to
+ * application/json. */
 struct answer ask_full(struct harness *h, const char *method, const char *path, const char *accept,
                        const char *type, const char *body);
 struct answer ask(struct harness *h, const char *method, const char *path, const char *body);
 /* As ask, and fails the test unless the status is 'want'. */
 struct answer ask_ok(struct harness *h, const char *method, const char *path, const char *body,
                      int want);
-/* As ask, but the master impersonates the user and the groups of 'who' ("USER GROUP ...").  The body is of 'type' (NULL:
- * application/json), and each ' in it is sent as ". */
+/* As ask, but the master impersonates the user and the groups of 'who' ("USER GROUP ...").  The
+ * body is of 'type' (NULL: application/json), and each ' in it is sent as ". */
 struct answer ask_as(struct harness *h, const char *who, const char *method, const char *path,
                      const char *type, const char *body);
 /* The credentials of a request.  A member that is NULL or 0 is not sent. */
@@ -79,7 +83,8 @@ struct answer ask_by(struct harness *h, const struct sender *by, const char *met
 /* As ask_by; a negative errno instead of an answer when the connection failed. */
 int try_by(struct harness *h, const struct sender *by, const char *method, const char *path,
            const char *body, struct answer *ret);
-/* Sends the bytes of 'text' and returns the server's answer up to the end of the connection; owned. */
+/* Sends the bytes of 'text' and returns the server's answer up to the end of the
+ * connection; owned. */
 char *ask_raw(struct harness *h, const char *text);
 /* A copy of 'text' with " in place of each '; owned. */
 char *quoted(const char *text);
@@ -89,8 +94,8 @@ struct json *json_of(const char *text);
 void put_in(struct harness *h, const char *method, const char *path, const char *body, int want);
 /* Creates the object and returns its uid, owned. */
 char *make_object(struct harness *h, const char *path, const char *body);
-/* Makes a Role in 'ns' (NULL: a ClusterRole) with these PolicyRules, and binds it to the user; both objects are named
- * after the user. */
+/* Makes a Role in 'ns' (NULL: a ClusterRole) with these PolicyRules, and binds it to the user;
+ * both objects are named after the user. */
 void give_rules(struct harness *h, const char *ns, const char *user, const char *rules);
 /* Lets all users create SelfSubjectReviews. */
 void give_self_reviews(struct harness *h);

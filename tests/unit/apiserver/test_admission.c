@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of admission plug-ins: names, what may be disabled, order of the phases, and the metric of each. */
+/* The list of admission plug-ins: names, what may be disabled, order of the phases, and
+ * the metric of each. */
 #include "apiserver/access/security.h"
 #include "apiserver/admission/admission.h"
 #include "harness.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What services are given, over HTTP: addresses and ports, each once, and free again when the service goes. */
+/* What services are given, over HTTP: addresses and ports, each once, and free again
+ * when the service goes. */
 #include "harness.h"
 
 #include "apiserver/admission/alloc.h"
@@ -81,7 +82,7 @@ static size_t count(struct harness *h, const char *prefix)
 {
     size_t n = 0;
     struct smap_entry *se;
-    SMAP_FOREACH (se, &h->api->cache.strangers) {
+    SMAP_FOREACH (se, &h->api->cache.unknown_keys) {
         n += str_has_prefix(se->key, prefix);
     }
     return n;
@@ -329,7 +330,7 @@ static void a_claim_that_another_has_made_leads_to_another_attempt(void **state)
     }
     for (unsigned i = 0; i < 20; i++) {
         struct smap_entry *se;
-        SMAP_FOREACH (se, &h->api->cache.strangers) {
+        SMAP_FOREACH (se, &h->api->cache.unknown_keys) {
             alloc_changed(h->api->alloc, se->key, false);
         }
         CLEANUP_ANSWER struct answer a = create_ok(h, "last", "{" PORTS "}");
@@ -387,11 +388,11 @@ static void claims_are_made_to_agree_with_the_services(void **state)
     put_raw(h, CLAIM_PREFIX "ips/172.30.0.6", "?");
     alloc_reload(h->api->alloc);
     uint64_t left = 1000;
-    while (cache_stranger(&h->api->cache, CLAIM_PREFIX "ips/172.30.0.8", NULL) ||
-           cache_stranger(&h->api->cache, CLAIM_PREFIX "ips/172.30.0.7", NULL) ||
-           cache_stranger(&h->api->cache, CLAIM_PREFIX "ips/172.30.0.6", NULL) ||
-           !cache_stranger(&h->api->cache, CLAIM_PREFIX "ips/172.30.0.9", NULL) ||
-           !cache_stranger(&h->api->cache, CLAIM_PREFIX "ports/30001", NULL)) {
+    while (cache_unknown_value(&h->api->cache, CLAIM_PREFIX "ips/172.30.0.8", NULL) ||
+           cache_unknown_value(&h->api->cache, CLAIM_PREFIX "ips/172.30.0.7", NULL) ||
+           cache_unknown_value(&h->api->cache, CLAIM_PREFIX "ips/172.30.0.6", NULL) ||
+           !cache_unknown_value(&h->api->cache, CLAIM_PREFIX "ips/172.30.0.9", NULL) ||
+           !cache_unknown_value(&h->api->cache, CLAIM_PREFIX "ports/30001", NULL)) {
         assert_true(turn(h, &left));
     }
     expect_refusal(create(h, "b", "{\"clusterIP\":\"172.30.0.9\"," PORTS "}"), 422,

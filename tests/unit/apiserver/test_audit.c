@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log: contents of its lines, mode and rotation of its file, and behaviour on a slow or full disk. */
+/* The audit log: contents of its lines, mode and rotation of its file, and behaviour on
+ * a slow or full disk. */
 #include "apiserver/access/audit.h"
 #include "apiserver/access/security.h"
 #include "apiserver/request/server_priv.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Credentials, and the user that each one names, on the HTTPS listener and on the loopback listener. */
+/* Credentials, and the user that each one names, on the HTTPS listener and on the
+ * loopback listener. */
 #include "apiserver/access/authn.h"
 #include "apiserver/request/server_priv.h"
 #include "csr.h"
@@ -49,7 +50,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* "USER [GROUP ...]" as the server sees the sender, or the status and message of its error; owned. */
+/* "USER [GROUP ...]" as the server sees the sender, or the status and message of its
+ * error; owned. */
 static char *who_is(const struct sender *by, const char *query)
 {
     CLEANUP_FREE char *path = xasprintf(WHOAMI "%s", query);

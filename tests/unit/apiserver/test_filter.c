@@ -259,7 +259,8 @@ static void roles_and_bindings_are_read_again_with_the_registry(void **state)
 
 /* ---- one reading of the path ---- */
 
-/* Each path is one that two readings could take for two things; the user may only do what the other one would be. */
+/* Each path is one that two readings could take for two things; the user may only do
+ * what the other one would be. */
 static void a_request_is_authorized_for_what_it_is_served(void **state)
 {
     static const struct {

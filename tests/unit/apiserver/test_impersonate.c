@@ -16,7 +16,8 @@
 
 static struct harness *h;
 
-/* Gives the user the right to impersonate what 'rule' (members of a PolicyRule) says, in 'ns' (NULL: everywhere). */
+/* Gives the user the right to impersonate what 'rule' (members of a PolicyRule) says,
+ * in 'ns' (NULL: everywhere). */
 static void give(const char *ns, const char *user, const char *rule)
 {
     CLEANUP_FREE char *whole = xasprintf("{'verbs': ['impersonate'], %s}", rule);
@@ -56,8 +57,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Asks for a SelfSubjectReview with a certificate for 'cn' ("master": with the loopback token).  Each line of 'lines' is a
- * header whose name lacks the prefix "Impersonate-". */
+/* Asks for a SelfSubjectReview with a certificate for 'cn' ("master": with the loopback token).
+ * Each line of 'lines' is a header whose name lacks the prefix "Impersonate-". */
 static struct answer act(const char *cn, const char *lines)
 {
     CLEANUP_FREE char *text = xstrdup(lines);

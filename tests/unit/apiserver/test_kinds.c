@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds that come and go in the watch cache: their objects, windows, and what the store has of them before and after. */
+/* Kinds that come and go in the watch cache: their objects, windows, and what the store
+ * has of them before and after. */
 #include "apiserver/cache/cache.h"
 
 #include <setjmp.h>
@@ -72,7 +73,7 @@ static void objects_wait_for_their_definition(void **state)
     assert_string_equal(keyset_get(&ck->objects, "b")->text->data,
                         "{\"kind\":\"Widget\",\"apiVersion\":\"example.com/v1\",\"metadata\":{"
                         "\"resourceVersion\":\"4\",\"name\":\"b\"},\"n\":2}");
-    assert_int_equal(smap_size(&c.strangers), 0);
+    assert_int_equal(smap_size(&c.unknown_keys), 0);
     assert_ptr_equal(cache_find(&c, crd_served(crd, 1)), ck);
     assert_ptr_equal(api_registry_find(&c.registry, "example.com", "v2", "widgets"),
                      crd_served(crd, 1));

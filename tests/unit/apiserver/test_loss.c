@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store that fails and comes back: what the API server says meanwhile, and to its watches.  The store is
- * the test's own backend, which the test drives by hand. */
+/* A store that fails and comes back: what the API server says meanwhile, and to its watches.  The
+ * store is the test's own backend, which the test drives by hand. */
 #include "harness.h"
 
 #include "net/loop/sock.h"
@@ -159,7 +159,8 @@ static void a_lost_store_takes_no_writes_but_reads_go_on(void **state)
     CLEANUP_ANSWER struct answer not_ready = ask_ok(&b->h, "GET", "/readyz", NULL, 503);
     watcher_expect(w, 0);
     assert_false(w->ended);
-    /* Back with another state: the watch is told the difference; nobody can begin one in the gap. */
+    /* Back with another state: the watch is told the difference; nobody can begin one
+     * in the gap. */
     snapshot(b, "{\"metadata\":{\"name\":\"a\"},\"netname\":\"a\",\"netid\":77}", 9);
     watcher_expect(w, 1);
     CLEANUP_FREE char *told = watcher_summary(w);
@@ -199,7 +200,8 @@ static void snapshot_of(struct bench *b, const char *const names[], const uint64
     }
 }
 
-/* etcd compacted its history while we were away: each object's last state is told, in order, and what is gone. */
+/* etcd compacted its history while we were away: each object's last state is told, in
+ * order, and what is gone. */
 static void what_changed_during_a_loss_is_told_once_and_in_order(void **state)
 {
     struct bench *b = bench_new();
@@ -411,7 +413,8 @@ static struct store_write *held_write(struct bench *b)
     return CONTAINER_OF(b->store->held.next, struct store_write, node);
 }
 
-/* The store, which alone knows what is true at that moment, is asked to check the lease with the change. */
+/* The store, which alone knows what is true at that moment, is asked to check the lease
+ * with the change. */
 static void write_under_a_lease_is_guarded_by_it(void **state)
 {
     static const struct {
@@ -547,7 +550,8 @@ static void health_request_that_waits_does_not_keep_the_server_from_stopping(voi
     bench_free(b);
 }
 
-/* Another master wins each time: an update that insists on nothing gives up at some point, in order. */
+/* Another master wins each time: an update that insists on nothing gives up at some
+ * point, in order. */
 static void endless_races_end_in_a_conflict(void **state)
 {
     struct bench *b = bench_new();

@@ -313,8 +313,8 @@ static void flows_that_are_gone_are_forgotten(void **state)
     priority_free(p);
 }
 
-/* Random requests, whatever they do: every one that entered runs or is given back once, and no more seats
- * are taken than there are. */
+/* Random requests, whatever they do: every one that entered runs or is given back once, and no
+ * more seats are taken than there are. */
 static void books_always_balance(void **state)
 {
     enum { N = 400 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The RBAC evaluator: tables of decisions, and random policies against an evaluator that walks everything. */
+/* The RBAC evaluator: tables of decisions, and random policies against an evaluator
+ * that walks everything. */
 #include "apiserver/access/rbac.h"
 #include "base/mem.h"
 
@@ -322,9 +323,9 @@ static void a_rule_is_written_as_it_was_read(void **state)
 
 static void missing_verbs_are_listed_by_resource(void **state)
 {
+    /* The user may "get" and "list" pods and pods/log, and "get" configmaps a and b, and /x. */
     static const struct {
-        const char *want,
-            *missing; /* The user may "get" and "list" pods and pods/log, and "get" configmaps a and b, and /x. */
+        const char *want, *missing;
     } cases[] = {
         {"{'verbs': ['get', 'list'], 'apiGroups': ['', 'apps'], 'resources': ['pods']}",
          "\n{APIGroups:[\"apps\"], Resources:[\"pods\"], Verbs:[\"get\" \"list\"]}"},

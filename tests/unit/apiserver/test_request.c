@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing of requests: path and method, query flags, the Accept header, and the content type of the body. */
+/* Parsing of requests: path and method, query flags, the Accept header, and the content
+ * type of the body. */
 #include "apiserver/access/security.h"
 #include "apiserver/request/respond.h"
 #include "harness.h"
@@ -53,7 +54,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The parser's result for a request with these headers (names and values; NULL at the end); valid until the next. */
+/* The parser's result for a request with these headers (names and values; NULL at the
+ * end); valid until the next. */
 static const char *parsed(const char *method, const char *path, const char *const *headers)
 {
     CLEANUP_ANSWER struct answer a =
@@ -177,7 +179,8 @@ static void a_path_and_a_method_name_verb_kind_and_object(void **state)
     }
 }
 
-/* "FORM", then "yaml", "v1beta1", "pretty" and the name of 'include' where they are set; or "none". */
+/* "FORM", then "yaml", "v1beta1", "pretty" and the name of 'include' where they are
+ * set; or "none". */
 static void parse_accept(struct request *q, struct strbuf *out)
 {
     static const char *const forms[] = {"object", "table", "partial"};

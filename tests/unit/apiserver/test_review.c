@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Create-only kinds: reviews of access, rules and tokens, and TokenRequests; the public documents of the token issuer. */
+/* Create-only kinds: reviews of access, rules and tokens, and TokenRequests; the public
+ * documents of the token issuer. */
 #include "apiserver/access/security.h"
 #include "apiserver/access/token.h"
 #include "apiserver/request/server_priv.h"

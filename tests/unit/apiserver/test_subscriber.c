@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subscribers of the watch cache: order, which of their functions is called when, and cancelling. */
+/* Subscribers of the watch cache: order, which of their functions is called when, and
+ * cancelling. */
 #include "apiserver/cache/subscriber.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation of bearer tokens: claims changed one at a time at a clock that the test sets, tokens in Secrets, and bootstrap
- * tokens. */
+/* Validation of bearer tokens: claims changed one at a time at a clock that the test sets,
+ * tokens in Secrets, and bootstrap tokens. */
 #include "api/patch/patch.h"
 #include "apiserver/access/token.h"
 #include "apiserver/request/server_priv.h"
@@ -61,7 +61,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Returns "" when the token is valid, else the reason; owned.  'ret' (may be NULL) gets the user. */
+/* Returns "" when the token is valid, else the reason; owned.  'ret' (may be NULL) gets
+ * the user. */
 static char *judge(const char *token, const char *audiences, int64_t now_ms, struct user_info **ret,
                    char **ret_audiences)
 {

@@ -426,8 +426,8 @@ static char *read_until(struct harness *h, int fd, const char *needle)
     return NULL;
 }
 
-/* A client that does not read costs the window and a bounded queue, holds up nobody, and is told when the
- * window has passed it by. */
+/* A client that does not read costs the window and a bounded queue, holds up nobody, and is
+ * told when the window has passed it by. */
 static void a_client_that_does_not_read_falls_behind_alone(void **state)
 {
     struct apiserver_config cfg = {.event_window = 8};
@@ -463,7 +463,8 @@ static void a_client_that_reads_late_catches_up(void **state)
     close(fd);
 }
 
-/* A bookmark says that all changes up to it were told: a client that resumes from there never asks for them again. */
+/* A bookmark says that all changes up to it were told: a client that resumes from there
+ * never asks for them again. */
 static void slow_watch_gets_no_bookmark_ahead_of_its_events(void **state)
 {
     struct apiserver_config cfg = {.bookmark_ms = 100};
