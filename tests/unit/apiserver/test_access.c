@@ -139,6 +139,10 @@ static void users_know_what_they_are(void **state)
     CLEANUP(user_unref) struct user_info *empty = user_service_account("red", "robot", "");
     assert_null(without->uid);
     assert_null(empty->uid);
+    /* The group does not make a node of a user with another name. */
+    CLEANUP(user_unref) struct user_info *other = user_new("system:service:n1");
+    user_add_group(other, "system:nodes");
+    assert_null(user_node(other));
     /* Without the group it is only a name. */
     assert_null(user_node(node));
     user_add_group(node, "system:nodes");
