@@ -5,7 +5,7 @@
  * Lines are queued and written by a worker thread, so that a slow disk delays no request.
  * When more than AUDIT_QUEUE_MAX bytes are queued, lines are dropped and counted, and a
  * warning is logged.  The file is renamed when it reaches its maximum size, and the oldest
- * renamed files are removed.  Loop's thread. */
+ * renamed files are removed.  All functions are called on the loop's thread. */
 #pragma once
 
 #include "apiserver/access/audit_policy.h"
@@ -21,9 +21,12 @@ struct audit_config {
 };
 
 struct audit_log;
+/* Opens the file, which is appended to, and reads the policy; 'cfg' is copied.  Errors
+ * name the path and the problem. */
 int audit_log_open(struct loop *l, const struct audit_config *cfg, struct audit_log **ret,
                    struct err *e);
-/* Writes the queued lines before it returns. */
+/* Waits for the worker thread, writes the queued lines, and frees the log.  It blocks, and runs the
+ * loop meanwhile.  NULL is fine; returns NULL. */
 struct audit_log *audit_log_close(struct audit_log *log);
 /* Reads the policy again; on failure the previous one stays in force. */
 int audit_log_reload(struct audit_log *log, struct err *e);
@@ -45,4 +48,5 @@ void audit_decision_set(struct audit_event *ev, bool allowed, const char *why);
  * request's body; 'body' of 'size' bytes is the response's (JSON; NULL: none or not known). */
 void audit_stage(struct audit_event *ev, const struct http_exchange *x, enum audit_stage stage,
                  int code, const char *body, size_t size);
+/* Logs nothing; the stages were logged by audit_stage.  NULL is fine; returns NULL. */
 struct audit_event *audit_event_free(struct audit_event *ev);
