@@ -3,7 +3,8 @@
  *
  * A HostSubnet belongs to the Node whose uid its annotation node-uid holds.  One without that
  * annotation and without a Node of its name was made by an administrator for a host that is not a
- * node (a "ghost", such as an external load balancer), and is not changed. */
+ * node (a "ghost", such as an external load balancer).  A ghost is not changed, with one exception:
+ * it gets a subnet if its annotation assign-subnet requests one (SUBNET_ASSIGN). */
 #pragma once
 
 #include "controllers/network/netconf.h"
