@@ -3,7 +3,8 @@
  * signs certificates, and the names of the service accounts that each namespace gets.
  *
  * The authority is that of "tls: auto", or the one of clusterSigningCertFile and
- * clusterSigningKeyFile, which only this process reads. */
+ * clusterSigningKeyFile.  Only the process that runs the controllers reads that key: the API server
+ * never has it. */
 #pragma once
 
 #include "controllers/controllers.h"
@@ -17,5 +18,6 @@ struct master_signing;
 int master_signing_new(const struct master_config *c, const struct pki_ca *ca, const char *api_ca,
                        struct master_signing **ret, struct err *e);
 struct master_signing *master_signing_free(struct master_signing *s);
-/* Returns NULL for NULL. */
+/* The member 'security' of the controllers' configuration; valid until 's' is freed.  Returns NULL,
+ * which turns those controllers off, if 's' is NULL. */
 const struct controllers_security *master_signing_security(const struct master_signing *s);
