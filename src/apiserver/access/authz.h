@@ -5,9 +5,12 @@
 
 #include "apiserver/access/security.h"
 
-/* Whether 'u' may make the request; 'why' (may be NULL) gets a reason if one is known. */
+/* Whether 'u' may make the request with the attributes 'a'.  'why' (may be NULL) gets the roles
+ * that are bound to the user and missing; it stays empty when there are none. */
 bool authz_allows(struct security *s, const struct user_info *u, const struct attributes *a,
                   struct strbuf *why);
-/* Authorizes an action other than the request's own; strings are NULL or "" when absent. */
+/* Like authz_allows for another action than the request's own, as admission and reviews need it.
+ * 'resource' may have a subresource ("pods/status"); 'group', 'ns' and 'name' are NULL or "" when
+ * absent. */
 bool authz_may(struct security *s, const struct user_info *u, const char *verb, const char *group,
                const char *resource, const char *ns, const char *name);
