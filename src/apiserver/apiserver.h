@@ -11,14 +11,14 @@
  *     apiserver_attach(a, h);
  *     http_server_add_listener(h, fd, &e);
  *     ... at the end:
- *     apiserver_unready(a);                        // /readyz fails: balancers send no more
- *     apiserver_shutdown(a);                       // watches get their end
+ *     apiserver_unready(a);                        // /readyz fails: load balancers stop sending
+ *     apiserver_shutdown(a);                       // ends the watches
  *     http_server_shutdown(h, 5000, done, ctx);    // then wait for 'done'
  *     store_close(store);                          // finishes queued writes, which are answered
  *     http_server_free(h); apiserver_free(a);
  *
- * The server calls store_start itself.  It makes no objects of its own: whoever runs it creates the
- * namespaces a cluster begins with.  Everything runs on the loop's thread. */
+ * The server calls store_start itself.  It makes no objects of its own: the controllers create the
+ * namespaces that a cluster begins with.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "base/prom.h"
