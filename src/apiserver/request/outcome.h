@@ -37,11 +37,11 @@ struct outcome {
     char *message;
     char *name;       /* details.name; NULL: none. */
     char *kind;       /* details.kind; NULL: the plural of the request's kind. */
-    char *group;      /* details.group of 'kind', used when the request has no kind. */
+    char *group;      /* details.group of 'kind'; ignored when the request has a kind. */
     char *uid;        /* NULL: none. */
     char *resume;     /* metadata.continue; NULL: none. */
     unsigned retry_s; /* Retry-After; 0: none. */
-    bool plain;       /* The details do not name the request's kind. */
+    bool plain;       /* Leave the request's kind out of the details. */
     struct api_causes causes;
 };
 
@@ -86,6 +86,7 @@ void outcome_text(struct outcome *o, int code, const char *content_type, struct 
 /* Marks that the request now belongs to a stream, or to work that calls request_answer later. */
 void outcome_take_over(struct outcome *o);
 
-/* "pods" or "hostsubnets.network.openshift.io", as error messages name resources. */
+/* "pods" or "hostsubnets.network.openshift.io", as error messages name resources.  The text is in
+ * 'buf'; RESOURCE_TEXT has a buffer that lives until the end of the enclosing block. */
 const char *resource_text_(const struct api_kind *k, char *buf, size_t size);
 #define RESOURCE_TEXT(k) (resource_text_(k, (char[128]){0}, 128))
