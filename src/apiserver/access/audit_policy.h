@@ -10,6 +10,7 @@
 enum audit_level { AUDIT_NONE, AUDIT_METADATA, AUDIT_REQUEST, AUDIT_REQUEST_RESPONSE };
 extern const char *const audit_level_names[];
 
+/* AUDIT_STAGES is their number. */
 enum audit_stage { AUDIT_RECEIVED, AUDIT_STARTED, AUDIT_COMPLETE, AUDIT_STAGES };
 extern const char *const audit_stage_names[];
 
@@ -24,8 +25,8 @@ DEFINE_CLEANUP(struct audit_policy *, audit_policy_free)
 
 struct audit_decision {
     enum audit_level level;
-    unsigned omit; /* Bits of stages that are not logged. */
+    unsigned omit; /* Stages that are not logged: bit 1 << stage. */
 };
-/* 'user' NULL: authentication failed. */
+/* The level and stages for a request of 'user' (NULL: authentication failed). */
 struct audit_decision audit_policy_decide(const struct audit_policy *p,
                                           const struct user_info *user, const struct attributes *a);
