@@ -9,6 +9,8 @@
 #include "apiserver/access/attributes.h"
 #include "apiserver/access/user.h"
 
+/* A list of one rule: verbs, API groups, resources, names or paths.  "*" is special in all but the
+ * names. */
 struct rbac_list {
     char **at;
     size_t n;
@@ -43,8 +45,9 @@ struct rbac *rbac_free(struct rbac *r);
 void rbac_set_role(struct rbac *r, const char *ns, const char *name, const struct json *obj);
 void rbac_set_binding(struct rbac *r, const char *ns, const char *name, const struct json *obj);
 
-/* Whether a binding gives the right to 'u'.  'why' (may be NULL) gets the roles that the
- * user's bindings name and that do not exist. */
+/* Whether a binding gives the right to 'u'.  'why' (may be NULL) gets a text about the roles
+ * that the user's bindings name and that do not exist:
+ * 'clusterrole.rbac.authorization.k8s.io "x" not found'. */
 bool rbac_allows(const struct rbac *r, const struct user_info *u, const struct attributes *a,
                  struct strbuf *why);
 /* Calls 'fn' for each rule that 'u' has in 'ns' (NULL: only the cluster-wide rules). */
