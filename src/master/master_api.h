@@ -3,9 +3,10 @@
  * and DNS for hosts that are not nodes.
  *
  * It holds the cluster's data, the key of the server's certificate and the key that signs the
- * tokens of service accounts; never the key of the cluster's authority, unless "tls: auto" has it
- * make certificates.  Controllers connect like any client, over HTTPS or, in the same process, over
- * a listener on loopback (master_api_connect).  Everything runs on the loop's thread. */
+ * tokens of service accounts; it has the key of the cluster's authority only with "tls:
+ * auto", with which it makes certificates itself.  Controllers connect like any client, over
+ * HTTPS or, in the same process, over a listener on loopback (master_api_connect).
+ * Everything runs on the loop's thread. */
 #pragma once
 
 #include "client/client.h"
@@ -16,9 +17,10 @@
 struct master_api_config {
     const struct master_config *config; /* Borrowed, like 'host'. */
     const struct master_host *host;
-    /* The registry is loaded: the API answers. */
+    /* Called once, when the registry is loaded and the API answers. */
     void (*ready)(void *ctx);
-    /* The API server cannot serve its own parts: the process has to end. */
+    /* Called when the server cannot make the client that its own parts need (DNS, the service
+     * "kubernetes"): the process has to end. */
     void (*failed)(void *ctx, const struct err *e);
     void *ctx;
 };
