@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MAX_FILE (1024 * 1024)
-#define SOCKET_NAME "/agent.sock" /* The longest of those in it. */
+#define SOCKET_NAME "/agent.sock" /* The longest name of a socket in runDir. */
 
 /* ---- values that need code ---- */
 
@@ -100,7 +100,7 @@ static int set_cni_plugins(void *config, const char *v, struct err *e)
     return 0;
 }
 
-/* "iptables" is what OpenShift's configurations say. */
+/* OpenShift's configurations say "iptables". */
 static int set_proxy_mode(void *config, const char *v, struct err *e)
 {
     if (!streq(v, "iptables") && !streq(v, "nftables") && !streq(v, "userspace")) {
@@ -138,7 +138,7 @@ static int set_dns_ip(void *config, const char *v, struct err *e)
     return 0;
 }
 
-/* An empty list is as if it were not given. */
+/* An empty list counts as not given. */
 static int set_dns_nameservers(void *config, const char *v, struct err *e)
 {
     struct node_config *c = config;
@@ -151,7 +151,7 @@ static int set_dns_nameservers(void *config, const char *v, struct err *e)
     return r;
 }
 
-/* Only the datapaths understand their settings. */
+/* Stores the text: only the datapaths interpret their settings. */
 static int set_datapath_setting(void *config, const char *key, const char *value, struct err *e)
 {
     struct node_config *c = config;
@@ -222,7 +222,7 @@ static const struct option_row rows[] = {
      .arg = "FILE",
      .type = OPTION_FILE,
      MEMBER(bootstrap_kubeconfig),
-     .unset = "none; masterKubeConfig is then maintained by somebody else",
+     .unset = "none; the administrator then maintains masterKubeConfig",
      .example = "/etc/tenet/bootstrap.kubeconfig",
      .help = "kubeconfig with a bootstrap token, by which the node gets its own certificate",
      .detail =
@@ -430,7 +430,7 @@ static const struct option_row rows[] = {
      .items = "addresses",
      MEMBER(dns_nameservers),
      .set = set_dns_nameservers,
-     .unset = "those of dnsRecursiveResolvConf",
+     .unset = "the servers in dnsRecursiveResolvConf",
      .example = "192.0.2.53",
      .help = "name servers for names outside the cluster: ADDRESS[:PORT], or none"},
     {.path = "dnsRecursiveResolvConf",

@@ -13,16 +13,16 @@
 struct node_config {
     char *node_name;  /* NULL: the host's name. */
     uint32_t node_ip; /* 0: of the link that has the default route. */
-    char *kubeconfig; /* NULL: as clients do, $KUBECONFIG or ~/.kube/config. */
+    char *kubeconfig; /* NULL: as clients do, $KUBECONFIG, then ~/.kube/config. */
     /* URLs of more masters, with commas between; NULL: that of the kubeconfig only. */
     char *servers;
-    char *bootstrap_kubeconfig; /* NULL: 'kubeconfig' is there and kept by somebody else. */
+    char *bootstrap_kubeconfig; /* NULL: the administrator maintains 'kubeconfig'. */
     char *plugin_name;          /* NULL: what the ClusterNetwork says. */
     uint32_t mtu;               /* 0: what the ClusterNetwork says. */
     char *run_dir, *cni_conf_dir, *cni_conf_name;
-    bool chain_portmap, chain_bandwidth; /* "cniPlugins": plug-ins after ours. */
+    bool chain_portmap, chain_bandwidth; /* "cniPlugins": plug-ins chained after tenet-cni. */
     char *datapath;                      /* "ovs" or "ebpf" */
-    /* Texts by key ("ovs.bridge"), which only the datapaths understand. */
+    /* Settings of the datapaths: text by key ("ovs.bridge").  Only a datapath interprets them. */
     struct smap datapath_settings;
     bool proxy_userspace;  /* "proxyArguments.proxy-mode" is userspace; else nftables translate. */
     char *metrics_address; /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */
@@ -30,10 +30,12 @@ struct node_config {
     /* DNS for pods, as docs/dns.md has it. */
     char *dns_domain;       /* NULL: cluster.local. */
     char *dns_bind_address; /* "ADDRESS[:PORT]", "none"; NULL: the subnet's gateway, port 53. */
-    uint32_t dns_ip;        /* What pods are told to ask; 0: the gateway. */
-    char *dns_nameservers;  /* "ADDRESS[:PORT][,...]", "none"; NULL: those of 'dns_resolv_conf'. */
-    char *dns_resolv_conf;  /* NULL: /etc/resolv.conf. */
-    /* Under ovs-multitenant DNS has for a pod only names of projects that it reaches. */
+    uint32_t dns_ip;        /* The name server in the pods' DNS configuration; 0: the gateway. */
+    /* "ADDRESS[:PORT][,...]", "none"; NULL: the servers of 'dns_resolv_conf'. */
+    char *dns_nameservers;
+    char *dns_resolv_conf; /* NULL: /etc/resolv.conf. */
+    /* Under ovs-multitenant, DNS answers a pod only with names of projects that the pod can
+     * reach. */
     bool dns_isolate_projects;
 };
 
@@ -44,8 +46,8 @@ static inline UNUSED void node_config_donep(struct node_config *c)
     node_config_done(c);
 }
 
-/* Reads 'text' over what 'c' has; relative paths are taken from 'dir' (of the file; NULL: as they
- * are). Errors name the key: "networkConfig.mtu: 70000 is not in 576-65535". */
+/* Reads 'text' over the present members of 'c'; relative paths are taken from 'dir' (of the file;
+ * NULL: as they are). Errors name the key: "networkConfig.mtu: 70000 is not in 576-65535". */
 int node_config_parse(struct node_config *c, const char *text, size_t size, const char *dir,
                       struct err *e);
 int node_config_load(struct node_config *c, const char *path, struct err *e);

@@ -44,7 +44,7 @@ static void on_registered(void *ctx)
     agent_settle_soon(a);
 }
 
-/* One agent a run directory; the lock goes with the process. */
+/* Allows one agent for each run directory.  The kernel releases the lock when the process ends. */
 static int take_lock(struct agent *a, struct err *e)
 {
     const char *dir = a->cfg->run_dir;
@@ -71,15 +71,16 @@ static int take_lock(struct agent *a, struct err *e)
                    : err_sys(e, r, "lock %s", path);
     }
     int n = snprintf(pid, sizeof pid, "%d\n", (int) getpid());
-    /* Who reads it takes the first line: a longer one that was there does no harm. */
+    /* Readers of the file take its first line, so the rest of a longer text written before does no
+     * harm. */
     if (pwrite(a->lock_fd, pid, (size_t) n, 0) != n) {
         return err_sys(e, -errno, "write %s", path);
     }
     return 0;
 }
 
-/* The address that the tunnels end at: configured, or of the default route; and really this
- * host's. */
+/* The address at which the node's tunnels end: the configured one, or that of the link with the
+ * default route.  It must be an address of this host. */
 static int find_address(struct agent *a, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -130,11 +131,11 @@ static int follow_master(struct agent *a, struct err *e)
     return agent_open_resolver(a, e);
 }
 
-/* All that can be refused is, before the first thing is touched. */
+/* Do all checks that can refuse the start before the agent touches anything. */
 static int start(struct agent *a, struct err *e)
 {
-    /* Deleting a link keeps a worker thread waiting (node/cni/reaper.h); other work must not
-     * stand behind. */
+    /* Deleting a link blocks a worker thread (node/cni/reaper.h); other work must not wait behind
+     * it. */
     setenv("UV_THREADPOOL_SIZE", "16", 0);
     a->loop = loop_new();
     int r = host_check_privileges(e);
@@ -178,7 +179,8 @@ static int start(struct agent *a, struct err *e)
                                .portmap = a->cfg->chain_portmap,
                                .bandwidth = a->cfg->chain_bandwidth};
     a->cni_config = cniconf_path(&a->conf);
-    cniconf_remove(&a->conf); /* One that a killed agent left would say that we are ready. */
+    /* A file that a killed agent left would tell the runtime that the node is ready. */
+    cniconf_remove(&a->conf);
     log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
              IP4_TEXT(a->host_ip), api_client_server(a->client));
     return follow_master(a, e);
@@ -193,13 +195,13 @@ static void release(struct agent *a)
     a->host_ports = host_ports_free(a->host_ports);
     neigh_free(a->neigh);
     if (a->policies) {
-        policies_end(a->policies); /* The datapath keeps what it has of them. */
+        policies_end(a->policies); /* The datapath keeps the policies that it has. */
     }
     a->policies = policies_free(a->policies);
     resolver_free(TAKE(a->resolver));
     agent_close_services(a);
     datapath_prepared_free(a->prepared);
-    datapath_close(TAKE(a->datapath)); /* Questions that this ends find none (view.c). */
+    datapath_close(TAKE(a->datapath)); /* Requests that end here find no datapath (view.c). */
     introspect_free(a->introspect);
     informer_free(a->projects);
     informer_free(a->subnets);

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The agent's own state, which the files of this folder share.
  *
- *     agent.c       the agent put together: start, run, release
- *     network.c     the network from the registry's objects, and its changes
- *     remotes.c     the other nodes, and this node's addresses
- *     projects.c    projects and their VNIDs
- *     policy.c      network policy
- *     services.c    services of pods, of the host and from outside
- *     ports.c       host ports
- *     pod_events.c  CNI requests, and what follows from pods that come and go
- *     forwarding.c  the datapath and the host's side of it: ready, lost, mended
- *     readiness.c   whether the node is ready: a pure function of facts
- *     conditions.c  those facts, and the node's conditions and Events that follow from them
- *     report.c      Events
- *     shutdown.c    the end
- *     view.c        what metrics and questions are answered from
+ * agent.c the agent put together: start, run, release network.c the network from the registry's
+ * objects, and its changes remotes.c the other nodes, and this node's addresses projects.c projects
+ * and their VNIDs policy.c network policy services.c services of pods, of the host and from outside
+ * ports.c host ports pod_events.c CNI requests, and what follows from pods that come and go
+ * forwarding.c the datapath and the host's side of it: ready, lost, repaired readiness.c whether
+ * the node is ready: a pure function of facts conditions.c those facts, and the node's conditions
+ * and Events that follow from them report.c Events shutdown.c the end view.c the agent's state as
+ * metrics and introspection see it
  *
  * Each file sets the members of its own group and reads the others.  Everything runs on the loop's
  * thread. */

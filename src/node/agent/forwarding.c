@@ -55,7 +55,8 @@ static void on_switch_ready(void *ctx)
         return;
     }
     if (was_ready && a->host_state == PART_READY) {
-        keeper_changed(a->keeper, MONITOR_TUN); /* Something was mended; pods go on meanwhile. */
+        /* A part was repaired; requests for pods were served meanwhile. */
+        keeper_changed(a->keeper, MONITOR_TUN);
         return;
     }
     a->host_state = PART_PENDING;
@@ -123,7 +124,7 @@ static void on_host_failed(struct agent *a, const char *text)
     agent_update_conditions(a);
 }
 
-/* Everything is in place for the first time. */
+/* The datapath and the host are ready for the first time. */
 static void on_first_ready(struct agent *a)
 {
     struct err e = {0};
@@ -140,7 +141,7 @@ static void on_first_ready(struct agent *a)
              a->net.mtu, a->net.n_remotes, s.pods, s.variant ? s.variant : "?");
 }
 
-/* The network was lost and is in place again; pods may have gone meanwhile. */
+/* The network was lost and is ready again; pods may have been deleted meanwhile. */
 static void on_ready_again(struct agent *a)
 {
     struct err e = {0};
@@ -153,7 +154,7 @@ static void on_ready_again(struct agent *a)
     log_info("ready again", "node=%s", a->cfg->node_name);
 }
 
-/* The keeper has tried to bring the host in line. */
+/* Callback of the keeper, after each attempt to bring the host in line. */
 static void on_kept(void *ctx, int error, const char *text)
 {
     struct agent *a = ctx;
@@ -169,7 +170,7 @@ static void on_kept(void *ctx, int error, const char *text)
     }
     bool again = a->host_state != PART_READY && a->phase == AGENT_RUNNING;
     a->host_state = PART_READY;
-    /* Routes may lead elsewhere than when other nodes' addresses were believed. */
+    /* Routes may differ from those by which addresses of other nodes were accepted. */
     a->read_again = true;
     agent_settle_soon(a);
     if (a->phase == AGENT_STARTING) {

@@ -16,8 +16,10 @@
 LOG_MODULE("node");
 
 #define WAIT_AGAIN_MS 30000
-#define SETTLE_MS 20        /* Changes of objects that come together are applied together. */
-#define LOOK_AGAIN_MS 30000 /* At a ClusterNetwork that could not be followed. */
+/* Delay in which changes of objects are collected, to be applied together. */
+#define SETTLE_MS 20
+/* Delay before a ClusterNetwork that could not be followed is tried again. */
+#define LOOK_AGAIN_MS 30000
 
 static int read_cluster(struct agent *a, struct sdn_network *n, struct err *e)
 {
@@ -86,7 +88,7 @@ struct datapath_config agent_datapath_config(const struct node_config *c)
                                     .settings = &c->datapath_settings};
 }
 
-/* Before anything is touched, and again before a changed network is. */
+/* Checks 'n' before the agent touches anything, and again before it follows a changed network. */
 static int check_network(const struct agent *a, const struct sdn_network *n, struct err *e)
 {
     struct datapath_config dc = agent_datapath_config(a->cfg);
@@ -115,7 +117,7 @@ static void adopt(struct agent *a, struct sdn_network *n)
     n->remotes = NULL;
 }
 
-/* The registry has all that is needed: check, and begin. */
+/* The registry has all objects that are needed: checks them, and begins. */
 static void begin(struct agent *a, struct sdn_network *n)
 {
     struct err e = {0};
@@ -135,7 +137,7 @@ static void begin(struct agent *a, struct sdn_network *n)
     agent_follow_projects(a, a->net.plugin);
 }
 
-/* Brings the network into effect, in the switch by one difference. */
+/* Brings the network into effect; the switch gets one difference. */
 static void put_into_effect(struct agent *a)
 {
     pods_set_network(a->pods, &a->net);
@@ -168,7 +170,8 @@ static int check_plugin(struct agent *a, const struct sdn_network *n, struct err
                    sdn_plugin_name(p), sdn_plugin_name(n->plugin));
 }
 
-/* Why the network that the ClusterNetwork asks for cannot be had here: it stays as it was. */
+/* Why this node cannot have the network that the ClusterNetwork asks for; the present one stays in
+ * effect. */
 static void refuse(struct agent *a, const char *text)
 {
     if (streq(a->refused, text)) {
@@ -180,8 +183,8 @@ static void refuse(struct agent *a, const char *text)
     agent_update_conditions(a);
 }
 
-/* The ClusterNetwork of '*n', if it can be followed; else the one in effect, and a word about
- * it. */
+/* The ClusterNetwork of '*n' if it can be followed; else the one in effect, and the reason is
+ * logged. */
 static void read_changed_cluster(struct agent *a, struct sdn_network *n)
 {
     struct err e = {0};
@@ -196,7 +199,8 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
     }
     if (!good) {
         refuse(a, e.text);
-        loop_timer_arm(a->look_again, LOOK_AGAIN_MS); /* The reason may be gone by then. */
+        /* Try again later: the reason may have passed by then. */
+        loop_timer_arm(a->look_again, LOOK_AGAIN_MS);
         *n = now;
     } else if (a->refused[0]) {
         a->refused[0] = '\0';
@@ -205,7 +209,7 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
     if (n->plugin == a->net.plugin && a->network_set) {
         a->vnids_wanted_ms = 0;
         if (n->plugin != SDN_NETWORKPOLICY) {
-            agent_drop_policies(a); /* A change that was taken back. */
+            agent_drop_policies(a); /* The ClusterNetwork was set back to the network in effect. */
         }
     } else if (n->plugin != a->net.plugin && a->inventory &&
                (!agent_policies_are_ready(a, n) || !agent_vnids_known(a, n->plugin))) {
@@ -213,7 +217,7 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
     }
 }
 
-/* False: the node cannot go on. */
+/* Returns false if the node cannot go on. */
 static bool read_again(struct agent *a, bool *ret_changed)
 {
     struct sdn_network n = {0};
@@ -240,11 +244,11 @@ static bool read_again(struct agent *a, bool *ret_changed)
     return true;
 }
 
-/* The registry changed while we work: follow, or say why not. */
+/* The registry changed while the agent runs: follow it, or say why not. */
 static void follow(struct agent *a)
 {
     bool changed = false;
-    /* Else 'net' has just been read (begin), of thousands of objects maybe. */
+    /* Otherwise agent_begin has just read 'net', perhaps from thousands of objects. */
     if ((a->network_set || a->read_again) && !read_again(a, &changed)) {
         return;
     }
@@ -254,7 +258,7 @@ static void follow(struct agent *a)
     }
     agent_read_published(a);
     if (!a->network_set) {
-        agent_keep_host_ports(a); /* The first rules have them: new connections go on. */
+        agent_keep_host_ports(a); /* The first rules include them, so that new connections go on. */
         keeper_begin(a->keeper, &a->net);
         put_into_effect(a);
     } else if (changed) {
@@ -385,7 +389,7 @@ static void master_connection(void *ctx, const char *lost_reason)
     a->master_lost = lost_reason != NULL;
     a->master_losses += a->master_lost;
     if (a->phase == AGENT_WAITING) {
-        return; /* Nothing to go on with yet; the line about waiting says it. */
+        return; /* An object is still missing; the log line about waiting names it. */
     }
     if (lost_reason) {
         log_warn("master is gone, going on with what is known", "reason=\"%s\"", lost_reason);

@@ -9,7 +9,7 @@
 void agent_open_pods(struct agent *a);
 /* Makes a->resolver, which may stay NULL. */
 int agent_open_resolver(struct agent *a, struct err *e);
-/* Gives the resolver the pods that were attached before this agent started. */
+/* Passes the pods that were attached before this agent started to the resolver. */
 void agent_resolve_attached(struct agent *a);
 /* Everything is in place for the first time: takes over the pods and opens the CNI socket. */
 int agent_open_for_pods(struct agent *a, struct err *e);

@@ -8,7 +8,7 @@ static void policies_are_synced(void *ctx)
     agent_settle_soon(ctx);
 }
 
-static void tell_policies_subnet(void *ctx, const char *key, const struct json *obj)
+static void set_policies_subnet(void *ctx, const char *key, const struct json *obj)
 {
     struct agent *a = ctx;
     policies_set_host_subnet(a->policies, key, obj);
@@ -45,7 +45,7 @@ bool agent_policies_are_ready(struct agent *a, const struct sdn_network *n)
     if (!a->policies) {
         a->policies = policies_new(a->loop, a->client, a->cfg->node_name, n->local, &ops, a);
         agent_set_policy_networks(a);
-        informer_each(a->subnets, tell_policies_subnet, a);
+        informer_each(a->subnets, set_policies_subnet, a);
     }
     return policies_synced(a->policies);
 }

@@ -4,8 +4,8 @@
 #include "node/agent/report.h"
 #include "node/host/ownports.h"
 
-/* The host ports at all addresses of nodes, as services: of this node its own, of others what
- * the master published. */
+/* The host ports of all nodes, at all addresses of these nodes, as services: this node's own ports,
+ * and those that the master published for other nodes. */
 struct port_services {
     const struct agent *agent;
     struct sdn_service **list;

@@ -8,7 +8,8 @@
 
 LOG_MODULE("node");
 
-#define PROJECTS_WAIT_MS 30000 /* For VNIDs; then pods without one are kept apart. */
+/* How long a plug-in waits for VNIDs; after that, pods without one are isolated. */
+#define PROJECTS_WAIT_MS 30000
 
 static void forget_project(void *ctx, const char *key, const struct json *obj)
 {

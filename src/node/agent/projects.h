@@ -5,11 +5,12 @@
 
 #include "node/agent/agent_priv.h"
 
-/* Follows NetNamespaces, or stops to, as 'plugin' has VNIDs or not. */
+/* Follows NetNamespaces if 'plugin' has VNIDs, else stops following them. */
 void agent_follow_projects(struct agent *a, enum sdn_plugin plugin);
-/* The VNIDs of 'project'; of 'ctx', a struct agent.  -ENOENT: it has none yet. */
+/* Implements pods_ops.vnids; 'ctx' is a struct agent.  Finds the VNIDs of 'project'. -ENOENT: it
+ * has none yet. */
 int agent_find_vnids(void *ctx, const char *project, struct sdn_vnids *ret, struct err *e);
-/* Whether 'plugin' can be in effect: not before the projects of all pods have VNIDs, which the
- * master may still be giving out, else these pods would be cut off for a while.  After 30 s it can,
- * and pods without a VNID are kept apart. */
+/* Whether 'plugin' can come into effect.  It waits until the projects of all pods have VNIDs,
+ * because the master may still be assigning them and pods without one would be cut off.  After 30 s
+ * the plug-in comes into effect anyway, and pods without a VNID are isolated. */
 bool agent_vnids_known(struct agent *a, enum sdn_plugin plugin);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 enum agent_phase {
-    AGENT_WAITING,  /* The API server has not said yet what the network is. */
+    AGENT_WAITING,  /* The agent does not have the network's objects from the API server yet. */
     AGENT_STARTING, /* The datapath and the host are being set up for the first time. */
     AGENT_RUNNING,  /* The CNI socket is open. */
     AGENT_STOPPING,
@@ -21,7 +21,7 @@ enum part_state {
     PART_PENDING, /* It is being set up; nothing is known to be wrong. */
     PART_READY,
     PART_LOST,    /* It is gone, or could not be set up. */
-    PART_REFUSED, /* It is there and refuses what the agent asks of it. */
+    PART_REFUSED, /* It is reachable, but refuses what the agent asks. */
 };
 
 struct agent_facts {
@@ -46,13 +46,13 @@ enum readiness_state {
 
 struct readiness {
     enum readiness_state state;
-    /* The network can be changed for pods (ADD, DEL).  So it can while a changed ClusterNetwork is
-     * not followed, though the node's condition is not ready then. */
+    /* ADD and DEL of pods can be served.  This stays true while a changed ClusterNetwork is not
+     * followed, although the node's condition is not ready then. */
     bool serves_pods;
     const char *reason; /* CamelCase, for conditions and Events. */
     char text[512]; /* A sentence without a full stop; "" when pods are served and all is well. */
 };
 
-/* The first fact of these counts: stopping, waiting, the datapath, the host, the phase, the
- * ClusterNetwork. */
+/* The first fact of this list that is not ready decides: stopping, waiting, the datapath, the host,
+ * the phase, the ClusterNetwork. */
 void readiness_judge(const struct agent_facts *f, struct readiness *ret);

@@ -34,7 +34,7 @@ static void skip_subnet(void *ctx, const char *name, const char *why)
     smap_set(&s->now, name, xstrdup(why));
 }
 
-/* At which addresses this node is beside its main one, and which of other nodes' are believed. */
+/* Finds this node's addresses beside its main one, and those of other nodes that it accepts. */
 static void read_addresses(struct agent *a, struct sdn_network *n)
 {
     static struct log_limit limit;

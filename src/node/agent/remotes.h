@@ -5,7 +5,7 @@
 
 #include "node/agent/agent_priv.h"
 
-/* Fills in 'n->remotes' (owned by the caller), 'n->addresses' and which addresses of other nodes
- * are believed.  A HostSubnet that cannot be used is left out, and said once in the log and by an
- * Event. */
+/* Fills in 'n->remotes' (owned by the caller), 'n->addresses', and the reported addresses of other
+ * nodes that this node accepts.  A HostSubnet that cannot be used is left out, and reported once in
+ * the log and by an Event. */
 void agent_read_remotes(struct agent *a, struct sdn_network *n);

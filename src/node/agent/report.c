@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/agent/report.h"
 
-/* 'uid' NULL: not known. */
+/* 'uid' is NULL if it is not known. */
 static void report(struct agent *a, enum recorder_type type, const char *api_version,
                    const char *kind, const char *ns, const char *name, const char *uid,
                    const char *reason, const char *text)

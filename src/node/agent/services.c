@@ -10,7 +10,7 @@ static void services_are_synced(void *ctx)
     agent_settle_soon(ctx);
 }
 
-/* The proxy of the host has tried. */
+/* Callback of the host's proxy, after each attempt to apply the services. */
 static void on_proxied(void *ctx, int error, const char *text, bool restored)
 {
     struct agent *a = ctx;

@@ -8,8 +8,8 @@
 
 LOG_MODULE("node");
 
-#define STOP_MS 10000     /* How long requests under way may take. */
-#define STOP_TELL_MS 1000 /* How long the registry may take to hear of the end. */
+#define STOP_MS 10000     /* The longest time that requests under way may take at the end. */
+#define STOP_TELL_MS 1000 /* The longest time that the last writes to the API server may take. */
 #define STOP_STEP_MS 10
 
 void agent_stop_step(void *ctx)
@@ -27,7 +27,8 @@ void agent_stop_step(void *ctx)
         return;
     }
     if (busy) {
-        /* Threads still hold what we would free; the kernel does that better. */
+        /* Threads still use memory that would be freed here; the kernel frees it when the process
+         * ends. */
         log_warn("stopped with requests under way", "requests=%zu",
                  a->pods ? pods_busy(a->pods) : 0);
         _exit(a->status);

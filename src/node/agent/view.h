@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What metrics and questions are answered from (node/introspect/introspect.h).  On the loop's
- * thread. */
+/* The agent's state as metrics and introspection requests see it (node/introspect/introspect.h). On
+ * the loop's thread. */
 #pragma once
 
 #include "node/agent/agent_priv.h"

@@ -25,7 +25,8 @@ char *cniconf_path(const struct cniconf *c)
     return path_of(c, is_list(c));
 }
 
-/* Runtimes of before 1.1.0 refuse it; those of after take the highest that both know. */
+/* CNI runtimes older than 1.1.0 refuse "cniVersions"; later ones take the highest version that both
+ * sides know. */
 static void add_head(struct json *conf)
 {
     json_set_string(conf, "cniVersion", cni_versions[CNI_1_0_0]);
@@ -36,7 +37,7 @@ static void add_head(struct json *conf)
     json_set_string(conf, "name", "tenet");
 }
 
-/* What a runtime hands over goes to the one that does it. */
+/* A capability that the runtime passes goes to the plug-in that implements it. */
 static void add_own(const struct cniconf *c, struct json *plugin)
 {
     json_set_string(plugin, "type", "tenet-cni");

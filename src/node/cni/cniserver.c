@@ -13,7 +13,7 @@
 LOG_MODULE("cni");
 
 #define MAX_CALLS 512
-#define TRANSFER_MS 10000 /* To send a request, and to take an answer. */
+#define TRANSFER_MS 10000 /* Time limit for sending a request, and for taking an answer. */
 #define READ_SIZE 8192
 
 struct cniserver_call {
@@ -22,7 +22,7 @@ struct cniserver_call {
     int fd;
     struct loop_fd *watch;
     struct loop_timer *timer;
-    struct strbuf buf; /* The request as it comes, then what is left of the answer. */
+    struct strbuf buf; /* The received part of the request; then the rest of the answer. */
     int netns_fd;
     bool taken; /* The handler has the request and will answer. */
 };
@@ -55,7 +55,7 @@ static void call_timeout(void *ctx)
     call_free(ctx);
 }
 
-/* Writes what is left of the answer; ends the call when all is sent or the peer is gone. */
+/* Writes the rest of the answer; ends the call when all is sent or the peer is gone. */
 static void call_flush(struct cniserver_call *c)
 {
     while (c->buf.size > 0) {
@@ -98,7 +98,7 @@ static void answer_error(struct cniserver_call *c, const struct cni_error *e)
     cniserver_answer(c, out.data, out.size);
 }
 
-/* Keeps the first descriptor that came with a message, closes others. */
+/* Keeps the first descriptor that a message carries, and closes others. */
 static void take_fds(struct cniserver_call *c, struct msghdr *m)
 {
     for (struct cmsghdr *cm = CMSG_FIRSTHDR(m); cm; cm = CMSG_NXTHDR(m, cm)) {
@@ -194,8 +194,8 @@ static void nothing(void *ctx)
 {
 }
 
-/* A worker that makes a link is what a request waits for longest.  A processor that idles takes a tenth of a millisecond to
- * wake up: it begins while the request is still on its way. */
+/* Most of a request's time is a worker that makes a link.  An idle processor needs a tenth of a
+ * millisecond to wake up, so wake a worker while the request is still being received. */
 static void wake_a_worker(struct cniserver *s)
 {
     loop_work(s->loop, nothing, nothing, NULL);

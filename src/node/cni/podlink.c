@@ -19,13 +19,13 @@ void podlink_name(const char *container_id, const char *ifname, unsigned attempt
 struct mac podlink_host_mac(uint32_t pod_ip)
 {
     struct mac m = mac_from_ip4(pod_ip);
-    m.b[0] = 0xee; /* Locally administered, as the pods' 0a, but none of them. */
+    m.b[0] = 0xee; /* A locally administered prefix, like the pods' 0a, that no pod uses. */
     return m;
 }
 
-/* Whether the link is nobody's: one that serves a bridge or the kernel's switch has it as its master.  (One of a user
- * space switch has not, but then the caller knows the pods that it serves.)  'ret_bridge' gets the bridge that was
- * made for the link alone, or "". */
+/* Whether no switch uses the link: a bridge or the kernel's switch would be its master.  (A user
+ * space switch is no link's master, but then the caller knows the pods that it serves.)
+ * 'ret_bridge' gets the bridge that was made for the link alone, or "". */
 static bool is_abandoned(struct rtnl *r, const char *host_if, char ret_bridge[IF_NAMESIZE])
 {
     struct rtnl_link l, master;
@@ -82,7 +82,8 @@ static struct dp_wire wire_of(const struct podlink *p)
         .host_if = p->host_if, .port = p->port, .mac = p->mac, .mtu = p->mtu, .limits = p->limits};
 }
 
-/* A netlink socket in the pod's namespace; and there, what has no netlink request. */
+/* Opens a netlink socket in the pod's namespace, and makes the settings there that netlink does not
+ * offer. */
 static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **ret, struct err *e)
 {
     int back;
@@ -98,7 +99,7 @@ static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **re
     return err;
 }
 
-/* 'ifindex' 0: it is not known; 'mac' NULL: it has it. */
+/* 'ifindex' is 0 if it is not known; 'mac' is NULL if the link has its MAC already. */
 static int configure_pod(const struct podlink *p, int ifindex, const struct mac *mac, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -113,7 +114,8 @@ static int configure_pod(const struct podlink *p, int ifindex, const struct mac 
     return err < 0 ? err_prefix(e, "in the container") : 0;
 }
 
-/* A link that nobody knows is on the port: with the port's device it goes, and the datapath makes that anew. */
+/* An unknown link is on the port: deleting the port's device deletes that link, and the datapath
+ * makes the device anew. */
 static int port_is_taken(struct rtnl *r, const struct podlink *p, struct err *e)
 {
     rtnl_link_del(r, p->host_if, NULL);
@@ -164,7 +166,8 @@ int podlink_create(const struct podlink *p, struct err *e)
         err = datapath_wire(p->datapath, &wire, e);
     }
     if (err == 0) {
-        /* Last, so that carrier is announced once: whoever follows links (Open vSwitch) looks at all of them each time. */
+        /* Brought up last, so that the kernel announces carrier once: programs that follow links
+         * (Open vSwitch) look at all of them each time. */
         struct rtnl_link_set up = RTNL_LINK_SET_INIT(p->host_if);
         up.up = 1;
         err = rtnl_link_set(r, &up, e);
@@ -247,7 +250,7 @@ int podlink_check(const struct podlink *p, struct err *e)
     return err < 0 ? err : check_pod(pod, p, e);
 }
 
-/* The pod's link 'p' says, if it is a macvlan on link number 'end' (0: on any). */
+/* The pod's link that 'p' names, if it is a macvlan on link number 'end' (0: on any link). */
 static int delete_in_pod(const struct podlink *p, int end, struct err *e)
 {
     CLEANUP(fd_close) int opened = -1;
@@ -267,8 +270,8 @@ static int delete_in_pod(const struct podlink *p, int end, struct err *e)
     return err < 0 ? err : rtnl_link_del(r, p->ifname, e);
 }
 
-/* What is not found in the pod, but has not left the port either (the runtime does not say where the pod is, or the pod
- * changed it), goes with the port's device. */
+/* A link that is not found in the pod but is still on the port (the runtime does not name the
+ * namespace, or the pod moved the link) is deleted with the port's device. */
 static int delete_on_end(const struct podlink *p, int ns_fd, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The link of a pod, in the pod with its final name, address and routes: a macvlan on the other end of a port of the switch,
- * where the datapath has such (datapath_end), else a veth pair, whose end in the host is wired to the port
- * (datapath_wire).
+/* A pod's link, complete inside the pod with its name, address and routes.  Where the datapath
+ * offers it (datapath_end), the link is a macvlan on the peer device of a switch port.  Otherwise
+ * it is a veth pair whose host end is wired to the port (datapath_wire).
  *
- * Calls block while the kernel works and are made on worker threads; they share nothing.  The thread's own
- * network namespace must be the host's. */
+ * Calls block while the kernel works and are made on worker threads; they share nothing.  The
+ * thread's own network namespace must be the host's. */
 #pragma once
 
 #include "datapath/datapath.h"
@@ -13,43 +13,45 @@
 
 struct podlink {
     int host_ns_fd;    /* Borrowed; -1: not open. */
-    int netns_fd;      /* Of the pod; borrowed; -1: not known ... */
-    const char *netns; /* ... but the file of this name may be it; or NULL. */
+    int netns_fd;      /* The pod's network namespace, borrowed; -1: not known. */
+    const char *netns; /* While 'netns_fd' is -1: a file that may be the namespace; or NULL. */
     char host_if[IF_NAMESIZE];
-    const char *known; /* Of podlink_delete_stray: the host_if of all pods, each between blanks. */
+    /* Input of podlink_delete_stray: the host_if of all pods, each between blanks. */
+    const char *known;
     char ifname[IF_NAMESIZE];
-    char port[IF_NAMESIZE];    /* Of the switch. */
+    char port[IF_NAMESIZE];    /* The switch's port. */
     struct datapath *datapath; /* Borrowed. */
     struct mac host_mac, mac;
     struct ip4_prefix address; /* "10.128.0.2/23" */
     uint32_t gateway;
     uint32_t mtu;
-    bool userspace_switch; /* It needs whole checksums. */
+    bool userspace_switch; /* The switch runs in user space and needs complete checksums. */
     struct cni_bandwidth limits;
 };
 
-/* The name of the host's end for a container's interface: "veth" and 8 hexadecimal digits.  'attempt' 0, 1, ...
- * gives another name each. */
+/* The name of the host's end for a container's interface: "veth" and 8 hexadecimal digits.  Each
+ * 'attempt' (0, 1, 2 and so on) gives a different name. */
 void podlink_name(const char *container_id, const char *ifname, unsigned attempt,
                   char ret[IF_NAMESIZE]);
 /* A MAC for the host's end, which no pod has. */
 struct mac podlink_host_mac(uint32_t pod_ip);
 
-/* Makes the link, configures the pod's side (loopback and interface up, address, default route), wires the host's
- * end of a pair, and brings it up.  A veth of the name that nothing uses, left by an earlier attempt, is replaced; -EEXIST:
- * the name is somebody else's; -EADDRINUSE: a link that nobody knows is on the port, which is made anew, so another port
- * will do; -EBUSY: the pod has an interface 'ifname'.  After another failure the pair may be there. */
+/* Makes the link, configures the pod's side (loopback and interface up, address, default route),
+ * wires the host's end of a pair, and brings it up. An unused veth of this name, left by an earlier
+ * attempt, is replaced.  -EEXIST: another program's link has the name.  -EADDRINUSE: an unknown
+ * link is on the port; the datapath makes that port anew, so the caller tries another port.
+ * -EBUSY: the pod has an interface 'ifname'.  After any other failure the pair may exist. */
 int podlink_create(const struct podlink *p, struct err *e);
 /* Puts the limits into effect on a link that was made. */
 int podlink_limit(const struct podlink *p, struct err *e);
-/* Takes them off the switch's port; off the link they go with it. */
+/* Removes the limits from the switch's port; those on the link end with the link. */
 int podlink_unlimit(const struct podlink *p, struct err *e);
-/* Whether all is as podlink_create leaves it; the error names what is not. */
+/* Checks that the link is as podlink_create left it; the error names the difference. */
 int podlink_check(const struct podlink *p, struct err *e);
 /* Removes the link; 0 also when it is absent. */
 int podlink_delete(const struct podlink *p, struct err *e);
-/* As podlink_delete, but only a veth pair that looks like an abandoned one of ours. */
+/* Like podlink_delete, but only for a veth pair that looks like one that an agent abandoned. */
 int podlink_delete_abandoned(const char *host_if, struct err *e);
-/* Removes an interface 'ifname' from the pod that is a macvlan on an end of ours, unless that is in 'known'; 1: there was
- * one. */
+/* Removes the pod's interface 'ifname' if it is a macvlan on a port's peer device that is not in
+ * 'known'.  Returns 1 if it removed one. */
 int podlink_delete_stray(const struct podlink *p, struct err *e);

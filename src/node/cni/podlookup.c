@@ -40,7 +40,8 @@ static void answered(void *ctx, int error, const char *text, struct json *obj)
     struct lookup *l = ctx;
     struct cni_runtime wants = {0};
     struct err e = {0};
-    /* Who may not see the pod is told that it is forbidden: for a node, one that is not there. */
+    /* The API server answers "forbidden" where a node may not see the pod: the pod is not this
+     * node's. */
     if (error < 0 && error != -ENOENT && error != -EACCES) {
         unknown(l, text);
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request is a 'struct op' that goes through the steps below, each named after what it does next.
  *
- *     ADD    add_begin -> add_await (objects of the registry) -> add_compare (attached already?) -> add_make
- *                      -> attach to the switch || make and wire the link -> add_finish
+ *     ADD    add_begin -> add_await (objects of the registry) -> add_compare (attached already?)
+ *                      -> add_make -> attach to the switch || make and wire the link -> add_finish
  *                      -> host ports || limits -> add_answer
  *     DEL    del_begin -> detach from the switch || delete the link -> del_finish
  *     CHECK  check_begin -> look at the link -> check_finish
@@ -93,7 +93,7 @@ static void op_free(struct op *op)
     free(op);
 }
 
-/* Answers and ends 'op'; 'body' is what tenet-cni prints. */
+/* Sends the answer and ends 'op'; 'body' is the text that tenet-cni prints. */
 static void op_answer(struct op *op, int status, const struct strbuf *body)
 {
     CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
@@ -133,7 +133,8 @@ static const char *pod_text(const struct op *op, char buf[600])
     return buf;
 }
 
-/* What users of the pod should read of; NULL: a mistake of the runtime, or what the node's condition says. */
+/* The reason of the Event on the pod; NULL for an error that is the runtime's mistake, or that the
+ * node's condition already shows. */
 static const char *trouble_reason(enum cni_code code)
 {
     switch (code) {
@@ -281,7 +282,7 @@ static void answer_result(struct op *op)
 
 /* ---- ADD ---- */
 
-/* Whether the open namespace is the host's own: then ADD would plug the host into a project. */
+/* Whether the open namespace is the host's own: ADD would then connect the host to a project. */
 static bool is_own_netns(const struct op *op)
 {
     struct stat st;
@@ -299,7 +300,8 @@ static int find_vnids(struct op *op, struct sdn_vnids *ret, struct err *e)
     return p->ops->vnids(p->ctx, op->req.pod_namespace, ret, e);
 }
 
-/* What ADD has to know of the registry; when something is missing the request's failure says what. */
+/* Finds what ADD needs from the registry; when an object is missing, the request's failure names
+ * it. */
 static int find_objects(struct op *op, struct sdn_vnids *ret, bool give_up)
 {
     struct pods *p = op->pods;
@@ -419,19 +421,20 @@ static void add_answer(struct op *op)
     struct pods *p = op->pods;
     CLEANUP(dp_pod_free) struct dp_pod *pod = dp_pod_clone(op->pod);
     uint64_t ms = time_mono_ms() - op->started_ms;
-    answer_result(op); /* Before all that can wait. */
+    answer_result(op); /* Before the first step that can wait. */
     log_info("pod attached", "pod=%s/%s ip=%s vnid=%u port=%s link=%s ms=%llu", pod->pod_namespace,
              pod->pod_name, IP4_TEXT(pod->ip), pod->vnid, pod->port, pod->host_if,
              (unsigned long long) ms);
-    pods_project_changed(p, pod->pod_namespace); /* Its VNID may have changed meanwhile. */
+    /* Its VNID may have changed while the port was made. */
+    pods_project_changed(p, pod->pod_namespace);
 }
 
-/* Port and link are there, or failed. */
+/* Port and link exist, or one of them failed. */
 static void add_finish(struct op *op)
 {
     if (op->failed && op->taken && op->attempt < MAX_NAME_ATTEMPTS) {
         op->failed = op->taken = false;
-        op->undone = add_make; /* With another name, and port. */
+        op->undone = add_make; /* Tries again with another name for the link, and another port. */
         undo_begin(op);
         return;
     }
@@ -448,7 +451,7 @@ static void add_finish(struct op *op)
     runtime_apply(op, add_answer);
 }
 
-/* An agent that died in the middle of an ADD may have left what is in the way. */
+/* An agent that was killed during an ADD may have left a link or port that is in the way. */
 static int clear_and_create(const struct podlink *l, struct err *e)
 {
     int r = podlink_delete_stray(l, e);
@@ -547,7 +550,7 @@ static void attach(struct op *op)
         l->listener->attaching(l->ctx, op->pod);
     }
     datapath_attach(op->pods->datapath, op->pod, add_has_port, add_attached, op);
-    runtime_find(op); /* Later: the worker, which takes longest, may begin. */
+    runtime_find(op); /* Started last: the worker, which takes longest, begins first. */
 }
 
 static void add_make(struct op *op)
@@ -556,7 +559,7 @@ static void add_make(struct op *op)
     struct err e = {0};
     struct sdn_vnids vnids;
     uint32_t ip;
-    if (op->failed) { /* What was there before could not be removed. */
+    if (op->failed) { /* The link or port from before could not be removed. */
         op_answer_error(op);
         return;
     }
@@ -587,7 +590,7 @@ static void add_make(struct op *op)
 
 /* ---- removing ---- */
 
-/* The address is free when no flow speaks of it any more. */
+/* The address becomes free when no flow matches it any more. */
 static void release(struct op *op)
 {
     if (op->holds_ip && !op->in_switch) {
@@ -631,7 +634,7 @@ static void remove_joined(struct op *op)
     runtime_end(op, op->removed);
 }
 
-/* Removes port and link side by side, then host ports, then goes on with 'removed'. */
+/* Removes port and link in parallel, then host ports, then runs 'removed'. */
 static void remove_pod(struct op *op, op_step *removed)
 {
     op->removed = removed;
@@ -652,7 +655,7 @@ static void undo_finish(struct op *op)
     op->undone(op);
 }
 
-/* Takes back what there is of the pod; 'undone' comes next. */
+/* Removes what was made of the pod; runs 'undone' next. */
 static void undo_begin(struct op *op)
 {
     remove_pod(op, undo_finish);
@@ -694,7 +697,8 @@ static void del_begin(struct op *op)
     }
     const struct dp_pod *there = datapath_find(p->datapath, op->req.container_id, op->req.ifname);
     if (!there) {
-        /* Nothing to do, but for a link that an agent left which died in the middle of an ADD. */
+        /* There is no such pod.  Remove only a link that an agent left that was killed during an
+         * ADD. */
         podlink_name(op->req.container_id, op->req.ifname, 0, op->link.host_if);
         if (name_is_used(p, op->link.host_if)) {
             op->link.host_if[0] = '\0';
@@ -782,7 +786,7 @@ static void no_reply(void *ctx, const char *text, size_t size)
 {
 }
 
-/* Detaches a pod that nobody will ask us to detach. */
+/* Detaches a pod for which the runtime will not send a DEL. */
 static void detach_stale(struct pods *p, const struct dp_pod *pod, const char *reason,
                          pods_reply_fn *reply, void *ctx)
 {
@@ -813,7 +817,7 @@ static void gc_detached(void *ctx, const char *text, size_t size)
     op_part_ended(op);
 }
 
-/* One that is being attached is not the runtime's to know yet, and stays. */
+/* The runtime does not know a pod yet that is being attached; it stays. */
 static void gc_begin(struct op *op)
 {
     struct pods *p = op->pods;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* VNIDs of projects, as they concern attached pods and requests that wait for them. */
+/* VNIDs of projects: changes for attached pods, and for requests that wait for a VNID. */
 #include "node/cni/pods_priv.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@ static bool has_vnids(const struct dp_pod *pod, const struct sdn_vnids *v)
            (!v->moving || pod->also_vnid == v->also);
 }
 
-/* Tells the switch the project's VNIDs, if some of its pods have others. */
+/* Sends the project's VNIDs to the switch if some of its pods have others. */
 static void update_vnids(struct pods *p, const char *project)
 {
     struct sdn_vnids v;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host ports and limits of pods, as CNI's requests carry them out.
  *
- * What a pod wants is what the runtime handed over, else what its object says, unless a plug-in after ours in the chain
- * does that part.  It is put into effect when the pod is attached, before ADD answers, and stored with its port. */
+ * The runtime passes them, or else the pod's object has them; where a later plug-in in the chain
+ * implements one of them, tenet does not.  They are applied when the pod is attached, before ADD
+ * answers, and stored with its port. */
 #include "node/cni/pods_priv.h"
 
 #include "base/mem.h"
@@ -15,7 +16,7 @@ static void found(void *ctx, int error, const char *text, struct cni_runtime *wa
     if (error == -EINVAL) {
         op_fail(op, CNI_INVALID_POD, "the pod wants what cannot be", "Pod %s/%s: %s",
                 op->req.pod_namespace, op->req.pod_name, text);
-        op->asked = false; /* Should the attachment be tried again for another reason. */
+        op->asked = false; /* In case the attachment is tried again for another reason. */
     } else if (error == 0) {
         if (!r->has_ports && !c->chained_portmap) {
             r->ports = TAKE(wants->ports);
@@ -67,7 +68,7 @@ bool runtime_is_same(const struct cni_runtime *r, const struct dp_pod *pod)
            (!r->has_bandwidth || streq_null(bandwidth, pod->bandwidth));
 }
 
-/* Whether a port is free; else the request fails and names who has it. */
+/* Reserves the pod's host ports; if one is taken, the request fails and names its user. */
 static bool check_port(struct op *op, const struct cni_host_port *p)
 {
     size_t n;

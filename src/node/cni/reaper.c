@@ -9,8 +9,8 @@
 
 struct job {
     struct list node;
-    struct podlink link; /* Its descriptor and text are owned. */
-    reaper_fn *fn;       /* NULL: was called. */
+    struct podlink link; /* The link's descriptor and text are owned. */
+    reaper_fn *fn;       /* NULL: it was called already. */
     void *ctx;
     int result;
     struct err error;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deletes links of pods, and answers as soon as they are gone.
+/* Deletes pods' links on worker threads, and answers as soon as the kernel announces that they are
+ * gone.
  *
- * The kernel takes a link off its tables in half a millisecond, but keeps the caller of RTM_DELLINK waiting
- * for some twenty until nothing refers to it any more.  So the deletion runs on a worker thread, while the
- * kernel's notice that the link is gone is what counts.  On the loop's thread. */
+ * The kernel removes a link from its tables in half a millisecond, but blocks the caller of
+ * RTM_DELLINK for some 20 ms, until no reference to the link is left.  Waiting for the kernel's
+ * notification instead makes DEL faster.  On the loop's thread. */
 #pragma once
 
 #include "net/loop/loop.h"
@@ -15,9 +16,10 @@ struct reaper *reaper_new(struct loop *l);
 struct reaper *reaper_free(struct reaper *r);
 
 typedef void reaper_fn(void *ctx, int error, const char *text);
-/* Calls 'fn' once: with 0 when the link 'l' (copied) is gone, or was never there, else with what the kernel said. */
+/* Deletes the link 'l' (copied), and calls 'fn' once: with 0 when the link is gone or never
+ * existed, else with the kernel's error. */
 void reaper_delete(struct reaper *r, const struct podlink *l, reaper_fn *fn, void *ctx);
 /* The kernel announced that the link whose host_if is 'name' is gone. */
 void reaper_link_gone(struct reaper *r, const char *name);
-/* Threads at work, also for links that are gone. */
+/* The number of threads that still work, including those whose link is gone already. */
 size_t reaper_busy(const struct reaper *r);

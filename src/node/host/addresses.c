@@ -55,7 +55,7 @@ int addresses_own(struct rtnl *r, const struct sdn_network *n, struct sdn_addres
 
 struct claim {
     uint32_t ip;
-    size_t remote; /* Index; of this node SIZE_MAX. */
+    size_t remote; /* Index of the remote; SIZE_MAX is this node. */
     bool is_main;
 };
 
@@ -80,7 +80,7 @@ static void add_all(struct claim *list, size_t *n, uint32_t main,
     }
 }
 
-/* The addresses of remotes that nobody else claims; owned. */
+/* The addresses of remotes that no other node claims; owned. */
 static struct claim *undisputed(const struct sdn_network *n, size_t *ret_n)
 {
     size_t count = 0, used = 0;

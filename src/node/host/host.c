@@ -73,7 +73,7 @@ static const char *link_name(struct rtnl *r, int ifindex, struct rtnl_link *l)
     return rtnl_link_get_index(r, ifindex, l, NULL) == 0 ? l->name : "an unknown link";
 }
 
-/* The cluster or service network that 'p' overlaps with; NULL: none. */
+/* Names the cluster or service network that 'p' overlaps with; NULL: none. */
 static const struct ip4_prefix *find_clash(const struct sdn_network *n, struct ip4_prefix p,
                                            const char **ret_what)
 {
@@ -129,8 +129,8 @@ static int check_addresses(struct rtnl *r, const struct sdn_network *n, int tun,
     return err;
 }
 
-/* A route into our ranges would steal traffic.  A wider one by way of a router is fine: ours is more
- * specific, and what it covers beyond stays reachable. */
+/* A route into the cluster's ranges would take their traffic.  A wider one through a router is
+ * fine: the cluster's routes are more specific, and the rest of the wider range stays reachable. */
 static int check_routes(struct rtnl *r, const struct sdn_network *n, int tun, char warning[256],
                         struct err *e)
 {
@@ -159,7 +159,8 @@ static int check_routes(struct rtnl *r, const struct sdn_network *n, int tun, ch
 
 bool host_udp_port_taken(const char *text, uint16_t port)
 {
-    /* "  421: 00000000:12B5 00000000:0000 07 ...": slot, then address and port in hexadecimal digits. */
+    /* A line is " 421: 00000000:12B5 00000000:0000 07 ...": slot, then address and port in
+     * hexadecimal digits. */
     char want[8];
     snprintf(want, sizeof want, ":%04X ", port);
     for (const char *line = strchr(text, '\n'); line; line = strchr(line, '\n')) {
@@ -176,7 +177,7 @@ bool host_udp_port_taken(const char *text, uint16_t port)
     return false;
 }
 
-/* 'own': the link of the datapath that may have it; NULL: the one that Open vSwitch makes. */
+/* 'own' is the datapath's link, which may have the port; NULL: the link that Open vSwitch makes. */
 static int check_vxlan_port(struct rtnl *r, uint16_t port, const char *own, struct err *e)
 {
     CLEANUP_FREE struct rtnl_link *links = NULL;
@@ -185,7 +186,7 @@ static int check_vxlan_port(struct rtnl *r, uint16_t port, const char *own, stru
     if (err < 0) {
         return err;
     }
-    char ovs_name[IF_NAMESIZE + 8]; /* Of the kernel's switch: the link and its socket are ours. */
+    char ovs_name[IF_NAMESIZE + 8]; /* The kernel's Open vSwitch owns this link and its socket. */
     snprintf(ovs_name, sizeof ovs_name, "vxlan_sys_%u", port);
     for (size_t i = 0; i < n; i++) {
         if (!streq(links[i].kind, "vxlan") || links[i].vxlan_port != port) {
@@ -226,7 +227,7 @@ int host_check(struct rtnl *r, const struct sdn_network *n, const char *own_vxla
 
 /* ---- keeping tun0 ---- */
 
-/* 'optional': the kernel may lack it. */
+/* 'optional': no error if the kernel does not have the setting. */
 static int ensure_sysctl(const char *path, const char *value, bool optional, unsigned *changes,
                          struct err *e)
 {
@@ -260,17 +261,19 @@ static int ensure_sysctls(unsigned *changes, struct err *e)
     } wanted[] = {
         {"net/ipv4/ip_forward", "1", false},
         {"net/ipv4/conf/" HOST_TUN "/rp_filter", "0", false},
-        /* Pods reach each other by br0; the host must not tell them shorter ways. */
+        /* Pods reach each other by br0; the host must not send them ICMP redirects. */
         {"net/ipv4/conf/" HOST_TUN "/send_redirects", "0", false},
         {"net/ipv4/conf/" HOST_TUN "/accept_redirects", "0", false},
-        /* Pods choose no routes through the host (RFC 791, source routes), and no neighbours of it. */
+        /* Pods may not choose routes through the host (RFC 791, source routes) or its
+         * neighbours. */
         {"net/ipv4/conf/" HOST_TUN "/accept_source_route", "0", false},
         {"net/ipv4/conf/" HOST_TUN "/accept_local", "0", false},
         {"net/ipv4/conf/" HOST_TUN "/arp_accept", "0", false},
         {"net/ipv4/conf/" HOST_TUN "/drop_gratuitous_arp", "1", true},
         {"net/ipv4/conf/" HOST_TUN "/proxy_arp", "0", false},
         {"net/ipv4/conf/" HOST_TUN "/bc_forwarding", "0", true},
-        /* The pod network has no IPv6.  The others hold while somebody has enabled it, until the next look. */
+        /* The pod network has no IPv6.  If another program enables it, the settings above hold
+         * until the next check. */
         {"net/ipv6/conf/" HOST_TUN "/disable_ipv6", "1", true},
         {"net/ipv6/conf/" HOST_TUN "/accept_ra", "0", true},
         {"net/ipv6/conf/" HOST_TUN "/accept_redirects", "0", true},
@@ -306,8 +309,9 @@ static int ensure_address(struct rtnl *r, const struct sdn_network *n, int tun, 
     return err;
 }
 
-/* The cluster's networks, and the service network: a packet of the host for a service leaves its socket that way, is
- * translated, and only then finds its real one; its source is the gateway's address by then. */
+/* The cluster's networks and the service network.  A packet of the host for a service leaves its
+ * socket by tun0 and is translated; the kernel then routes it again, and its source is the
+ * gateway's address. */
 static int ensure_routes(struct rtnl *r, const struct sdn_network *n, int tun, unsigned *changes,
                          struct err *e)
 {

@@ -11,20 +11,22 @@
 
 LOG_MODULE("hostports");
 
-#define PUBLISH_MS 2000 /* So long an ADD waits for the other nodes. */
-#define RETRY_MS 10000  /* For ports that could not be held. */
+#define PUBLISH_MS 2000 /* The longest time that an ADD waits until other nodes know its ports. */
+#define RETRY_MS 10000  /* Interval of attempts for ports whose socket could not be bound. */
 
-/* A port of the host, with its socket. */
+/* A port of the host, and the socket that occupies it. */
 struct held {
     struct list node;
     struct cni_host_port port;
-    int fd; /* -1: it is not held ... */
+    int fd; /* -1: no socket occupies the port. */
     bool
-        busy; /* ... for a connection of the host has it: it leads to the pod, except at the host's loopback. */
-    bool closed;    /* ... for somebody else has it: it does not lead to the pod. */
-    bool by_engine; /* It is not to be: the container's engine does. */
-    bool wanted;    /* By a pod that the datapath has; ... */
-    bool pending;   /* ... by one that is being attached. */
+        /* A connection of the host uses the port: it leads to the pod, except at the host's
+         * loopback. */
+        busy;
+    bool closed;    /* Another program uses the port: it does not lead to the pod. */
+    bool by_engine; /* The container's engine occupies the port, not this process. */
+    bool wanted;    /* A pod that the datapath has asks for the port. */
+    bool pending;   /* A pod that is being attached asks for the port. */
 };
 
 struct waiter {
@@ -41,12 +43,12 @@ struct host_ports {
     struct datapath *dp; /* NULL: not known yet. */
     struct list held;
     struct list waiters;
-    struct sdn_host_port *ports; /* That lead to pods of this node. */
+    struct sdn_host_port *ports; /* The ports that lead to pods of this node. */
     size_t n_ports, n_closed, n_unpublished;
     struct sdn_host_port *published;
     size_t n_published;
     struct loop_timer *timer;
-    uint64_t retry_ms; /* When to try those that are not held. */
+    uint64_t retry_ms; /* Time of the next attempt for ports without a socket. */
 };
 
 /* ---- holding ---- */
@@ -88,7 +90,7 @@ static int refuse_own(const struct host_ports *h, const struct cni_host_port *p,
                 : 0;
 }
 
-/* Tries to hold 'x'.  -EADDRINUSE, with the reason: somebody else has the port. */
+/* Tries to occupy 'x'.  -EADDRINUSE, with the reason: another program has the port. */
 static int hold(const struct host_ports *h, struct held *x, struct err *e)
 {
     const struct cni_host_port *p = &x->port;
@@ -204,7 +206,7 @@ static int compare(const void *a, const void *b)
     return sdn_host_port_compare(a, b);
 }
 
-/* Goes over the pods; returns whether h->ports is another. */
+/* Reads the pods' ports; returns whether h->ports has changed. */
 static bool collect(struct host_ports *h, bool again)
 {
     size_t n_pods, n = 0, cap = 0;
@@ -240,7 +242,7 @@ static bool collect(struct host_ports *h, bool again)
     return !streq_null(before, now);
 }
 
-/* Sockets of ports that nobody wants any more. */
+/* Closes the sockets of ports that no pod asks for. */
 static void release(struct host_ports *h)
 {
     struct held *x;
@@ -285,7 +287,7 @@ static void arm(struct host_ports *h)
     }
 }
 
-static void tell_waiters(struct host_ports *h, bool all)
+static void notify_waiters(struct host_ports *h, bool all)
 {
     uint64_t now = loop_now_ms(h->loop);
     struct waiter *w;
@@ -309,7 +311,7 @@ static void on_time(void *ctx)
     if (loop_now_ms(h->loop) >= h->retry_ms) {
         host_ports_update(h, NULL, false, NULL, NULL);
     }
-    tell_waiters(h, false);
+    notify_waiters(h, false);
     arm(h);
 }
 
@@ -366,7 +368,7 @@ void host_ports_published(struct host_ports *h, struct sdn_host_port *list, size
     }
     open_published(h, NULL, NULL);
     if (h->n_unpublished == 0) {
-        tell_waiters(h, true);
+        notify_waiters(h, true);
     }
 }
 

@@ -11,15 +11,16 @@
 
 LOG_MODULE("host");
 
-#define LOOK_MS 30000 /* Without a reason. */
-#define RETRY_MS 1000 /* After a failure, and at most so often for a reason. */
-#define SETTLE_MS 50  /* Changes of others come in groups. */
+#define LOOK_MS 30000 /* Interval of comparisons without a reported change. */
+/* Delay after a failure, and the least interval between comparisons for reported changes. */
+#define RETRY_MS 1000
+#define SETTLE_MS 50 /* Delay after a reported change: changes of other programs come in groups. */
 
 struct waiter {
     struct list node;
     keeper_fn *fn;
     void *ctx;
-    bool in_job; /* The job has the ports it waits for. */
+    bool in_job; /* The running job includes the waiter's ports. */
 };
 
 struct keeper {
@@ -28,27 +29,27 @@ struct keeper {
     void *ctx;
     struct sdn_network net;
     bool set;
-    bool rules_only; /* So far. */
+    bool rules_only; /* True until keeper_set. */
     struct nat_port *ports;
     size_t n_ports;
     bool node_ports;
     struct list waiters;
     struct loop_timer *timer;
     uint64_t last_ms;
-    char *failure; /* As it was logged; NULL: all is well. */
+    char *failure; /* The failure as it was logged; NULL: there is none. */
     bool was_whole;
 
-    /* The worker's while 'busy'. */
+    /* Used only by the worker thread while 'busy'. */
     bool busy, again;
     bool job_rules_only;
     struct sdn_network job_net;
     struct nat_port *job_ports;
     size_t n_job_ports;
     bool job_node_ports;
-    struct nat_port *had_ports; /* That the rules had before. */
+    struct nat_port *had_ports; /* The ports in the previous rules. */
     size_t n_had_ports;
     bool had;
-    struct err forget_error; /* No reason to do without the rest. */
+    struct err forget_error; /* Reported, but no reason to remove the rules. */
     struct nat nat;
     int result;
     struct err error;
@@ -68,7 +69,7 @@ static bool has_port(const struct nat_port *list, size_t n, const struct nat_por
     return false;
 }
 
-/* Adds those UDP ports of 'a' that are not the same in 'b'. */
+/* Appends the UDP ports of 'a' that have no equal entry in 'b'. */
 static size_t add_changed(const struct nat_port *a, size_t n_a, const struct nat_port *b,
                           size_t n_b, uint16_t *out, size_t n)
 {
@@ -96,13 +97,14 @@ static bool is_to_port(void *ctx, const struct conntrack_flow *f)
     return false;
 }
 
-/* The rules are in force: what was sent on under those before is not any longer. */
+/* Deletes connection tracking entries of changed ports.  The new rules are in force, so no new
+ * entry is made by the old ones. */
 static void forget_changed(struct keeper *k)
 {
     CLEANUP_FREE uint16_t *ports = xcalloc(k->n_job_ports + k->n_had_ports + 1, sizeof *ports);
     size_t n = add_changed(k->job_ports, k->n_job_ports, k->had_ports, k->n_had_ports, ports, 0);
     n = add_changed(k->had_ports, k->n_had_ports, k->job_ports, k->n_job_ports, ports, n);
-    /* At the start it is not known what was before; most likely the same. */
+    /* At the start the previous rules are not known; most likely they were the same. */
     err_clear(&k->forget_error);
     if (k->had && n) {
         conntrack_forget_udp(is_to_port, &(struct port_list){ports, n}, &k->forget_error);
@@ -120,7 +122,7 @@ static void work(void *ctx)
     CLEANUP_STRBUF struct strbuf rules = STRBUF_INIT;
     k->nat_changed = false;
     k->host_changes = 0;
-    /* Rules first: no packet shall pass the host without them. */
+    /* Rules first: no packet may be forwarded without them. */
     nat_write_rules(&k->job_net, k->job_ports, k->n_job_ports, &rules);
     k->result = nat_sync(&k->nat, rules.data, &k->nat_changed, &k->error);
     if (k->job_rules_only) {
@@ -142,7 +144,7 @@ static void look(void *ctx);
 static void report(struct keeper *k)
 {
     if (k->forget_error.text[0]) {
-        log_warn("UDP of a host port may go to the pod before until its client pauses",
+        log_warn("host port: UDP may still reach the previous pod until the client is idle",
                  "error=\"%s\"", k->forget_error.text);
     }
     if (k->result < 0) {
@@ -154,7 +156,7 @@ static void report(struct keeper *k)
         return;
     }
     if (k->was_whole && (k->nat_changed || k->host_changes)) {
-        log_warn("put back what was changed", "nftables=%s settings=%u",
+        log_warn("repaired what another program changed", "nftables=%s settings=%u",
                  k->nat_changed ? "yes" : "no", k->host_changes);
     } else if (k->failure) {
         log_info("host is as it should be", "");
@@ -163,20 +165,20 @@ static void report(struct keeper *k)
     k->was_whole = true;
 }
 
-/* Those that wait for what the job did. */
-static void tell_waiters(struct keeper *k, int result, const char *text)
+/* Calls the waiters whose ports the job included. */
+static void notify_waiters(struct keeper *k, int result, const char *text)
 {
-    struct list told;
+    struct list notified;
     struct waiter *w;
-    list_init(&told);
+    list_init(&notified);
     LIST_FOREACH (w, struct waiter, node, &k->waiters) {
         if (w->in_job) {
             list_remove(&w->node);
-            list_push_back(&told, &w->node);
+            list_push_back(&notified, &w->node);
         }
     }
     struct list *link;
-    while ((link = list_pop_front(&told))) {
+    while ((link = list_pop_front(&notified))) {
         w = CONTAINER_OF(link, struct waiter, node);
         w->fn(w->ctx, result, text);
         free(w);
@@ -196,11 +198,11 @@ static void done(void *ctx)
     }
     report(k);
     loop_timer_arm(k->timer, k->again ? 0 : k->result < 0 ? RETRY_MS : LOOK_MS);
-    /* Who is told may begin the next job, which writes these. */
+    /* A callback may begin the next job, which overwrites these members. */
     int result = k->result;
     struct err error = k->error;
     const char *text = result < 0 ? error.text : "";
-    tell_waiters(k, result, text);
+    notify_waiters(k, result, text);
     k->fn(k->ctx, result, text);
 }
 
@@ -228,10 +230,10 @@ static void look(void *ctx)
 void keeper_changed(struct keeper *k, unsigned what)
 {
     if (k->busy) {
-        k->again = true; /* Perhaps our own doing; the next look is cheap. */
+        k->again = true; /* The change may be the agent's own; the next comparison is cheap. */
         return;
     }
-    /* Another program may change nftables all the time. */
+    /* Limit the rate: another program may change nftables all the time. */
     uint64_t since = loop_now_ms(k->loop) - k->last_ms;
     bool often = what == MONITOR_NFT && since < RETRY_MS;
     loop_timer_arm(k->timer, often ? RETRY_MS - since : SETTLE_MS);
@@ -284,16 +286,16 @@ void keeper_set(struct keeper *k, const struct sdn_network *n)
     set(k, n, false);
 }
 
-void keeper_set_ports(struct keeper *k, struct nat_port *ports, size_t n_ports, keeper_fn *told,
+void keeper_set_ports(struct keeper *k, struct nat_port *ports, size_t n_ports, keeper_fn *applied,
                       void *ctx)
 {
     free(k->ports);
     k->ports = ports;
     k->n_ports = n_ports;
     k->was_whole = false;
-    if (told) {
+    if (applied) {
         struct waiter *w = NEW(struct waiter);
-        w->fn = told;
+        w->fn = applied;
         w->ctx = ctx;
         list_push_back(&k->waiters, &w->node);
     }
@@ -304,7 +306,8 @@ void keeper_set_node_ports(struct keeper *k, bool some)
 {
     if (k->node_ports != some) {
         k->node_ports = some;
-        k->was_whole = false; /* What it changes is our own doing. */
+        /* The settings that this changes are the agent's own change, not another program's. */
+        k->was_whole = false;
         look(k);
     }
 }

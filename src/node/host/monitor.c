@@ -17,7 +17,7 @@
 
 struct monitor {
     char tun[IF_NAMESIZE];
-    unsigned tun_index; /* 0: not seen yet. */
+    unsigned tun_index; /* The generation last seen; 0: none yet. */
     const struct monitor_ops *ops;
     void *ctx;
     struct mnl_socket *route, *nft;
@@ -93,7 +93,7 @@ static int on_route(const struct nlmsghdr *h, void *data)
     return MNL_CB_OK;
 }
 
-/* All messages about tables, and what is in them, have the table's name in one place. */
+/* In every message about a table and its contents, the table's name has the same place. */
 static_assert(NFTA_CHAIN_TABLE == 1 && NFTA_RULE_TABLE == 1 && NFTA_SET_TABLE == 1 &&
                   NFTA_SET_ELEM_LIST_TABLE == 1 && NFTA_OBJ_TABLE == 1 && NFTA_TABLE_NAME == 1,
               "the table's name is attribute 1");
@@ -112,7 +112,8 @@ static int on_nft(const struct nlmsghdr *h, void *data)
     return MNL_CB_OK;
 }
 
-/* Reads all that is there of 's'; returns what it was about, 'all' when some was lost. */
+/* Reads all pending messages of 's'; returns the bits of what changed, 'all' when some were
+ * lost. */
 static unsigned drain(struct monitor *m, struct mnl_socket *s, mnl_cb_t fn, unsigned all)
 {
     struct drain d = {.monitor = m};
@@ -153,7 +154,7 @@ static void nft_event(void *ctx, unsigned events)
     tell(m, drain(m, m->nft, on_nft, MONITOR_NFT | MONITOR_SERVICES));
 }
 
-/* The kernel keeps back messages whose header names 'port'; a change may be very many of them. */
+/* The kernel filters messages whose header names 'port': a change may be very many of them. */
 int monitor_ignore(struct monitor *m, uint32_t port, struct err *e)
 {
     struct sock_filter code[] = {

@@ -34,10 +34,11 @@ static void write_port(const struct nat_port *port, struct strbuf *out)
                 IP4_TEXT(port->is.pod_ip), p->port);
 }
 
-/* Connections from outside and of the host's processes to an address of the host get the pod.  Those of pods do not: they are
- * translated where their sender is known, before they come here (docs/services.md).  The gateway is the host as pods see
- * it, and none of its ports is a pod's.  What the host sends from 127.0.0.1, which is nobody's outside of it, needs
- * another source for the pod to answer. */
+/* Connections from outside and from the host's processes to an address of the host lead to the pod.
+ * Connections of pods do not: the datapath translates them where their sender is known, before they
+ * come here (docs/services.md).  The gateway is the host as pods see it, and none of its ports
+ * leads to a pod.  A packet that the host sends from 127.0.0.1 needs another source, so that the
+ * pod can answer. */
 static void write_ports(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
                         struct strbuf *out)
 {
@@ -67,11 +68,12 @@ static void write_ports(const struct sdn_network *n, const struct nat_port *port
                 gateway, gateway);
 }
 
-/* The kernel believes an ICMP error, whoever sends it: "fragmentation needed" about an echo request narrows its path to
- * any address.  A pod may report errors of connections that have a pod at one end, and of no others: not of the node's,
- * and not of tunnels, which connection tracking does not know.  The chain comes after connection tracking and before
- * address translation, so it sees what the pod sent, for the node and for others.  No pod is a router, so none has
- * a reason to send a redirect. */
+/* The kernel accepts an ICMP error from any sender: "fragmentation needed" about an echo request
+ * narrows its path to any address. A pod may report errors of connections that have a pod at one
+ * end, and of no others: not of the node's, and not of tunnels, which connection tracking does not
+ * know. The chain comes after connection tracking and before address translation, so it sees what
+ * the pod sent, for the node and for others. No pod is a router, so none has a reason to send a
+ * redirect. */
 static void write_icmp_errors(const char *cluster, struct strbuf *out)
 {
     strbuf_addf(out,
@@ -100,7 +102,8 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
     const char *cluster = strbuf_cstr(&set);
     unsigned port = n->vxlan_port;
 
-    /* Declared first, so that deleting it cannot fail: together a replacement. */
+    /* Declaring the table first makes the deletion succeed in any case; the transaction then
+     * replaces it. */
     strbuf_adds(out, "table ip tenet\n"
                      "delete table ip tenet\n"
                      "table ip tenet {\n");
@@ -108,10 +111,12 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
         strbuf_addf(out, "\tcounter %s {\n\t}\n", nat_drop_name(d));
     }
 
-    /* Tunnel packets are for br0 and need no connection tracking.  Pods make none: one from a pod would
-     * leave with the node's address, and the other nodes would believe its VNID.  The address of a pod
-     * comes in by tun0 only, whoever else uses it forges it.  And the host's loopback is no pod's to ask, also
-     * when host ports need route_localnet.  What br_netfilter shows of a pod's bridge is on its way to br0, and nothing to translate yet. */
+    /* Tunnel packets are for br0 and need no connection tracking.  Pods may not send any: such a
+     * packet would leave with the node's address, and the other nodes would accept its VNID.
+     * Packets with a pod's source address come in by tun0 only; on any other link the source is
+     * forged.  Pods may not reach the host's loopback, also when host ports need route_localnet.  A
+     * packet that br_netfilter shows on a pod's bridge is on its way to br0, and is not translated
+     * yet. */
     strbuf_addf(out,
                 "\tchain prerouting_raw {\n"
                 "\t\ttype filter hook prerouting priority raw; policy accept;\n"
@@ -135,9 +140,10 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
                 "\t}\n",
                 port);
 
-    /* What conntrack cannot place would leave untranslated.  What enters br0 by tun0 counts as the node's
-     * own and reaches every project: nobody else may send there, neither a host that routes through us
-     * nor a pod by way of the host; answers and what was redirected on purpose may. */
+    /* A packet that conntrack cannot place would leave untranslated.  A packet that enters br0 by
+     * tun0 counts as the node's own and reaches every project, so no other sender may use that way:
+     * neither a host that routes through this node nor a pod through the host.  Answers, and
+     * packets redirected on purpose, may. */
     strbuf_addf(out,
                 "\tchain forward {\n"
                 "\t\ttype filter hook forward priority filter; policy accept;\n"
@@ -148,7 +154,8 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
                 "\t\tip daddr %s counter name bypass drop\n"
                 "\t}\n",
                 cluster);
-    /* Nor does translation make any: a service may name a node and that port as its endpoint. */
+    /* Nor may translation make a tunnel packet: a service may name a node and the VXLAN port as its
+     * endpoint. */
     strbuf_addf(out,
                 "\tchain translated {\n"
                 "\t\ttype filter hook postrouting priority filter; policy accept;\n"
@@ -174,7 +181,7 @@ void nat_done(struct nat *nat)
     *nat = (struct nat){0};
 }
 
-/* Number of the rule set's last change in this network namespace. */
+/* The generation number of the rule set in this network namespace; it counts changes. */
 static int get_generation(uint32_t *ret)
 {
     CLEANUP(nft_close) struct nft *n = NULL;
@@ -182,7 +189,7 @@ static int get_generation(uint32_t *ret)
     return r < 0 ? r : nft_generation(n, ret, NULL);
 }
 
-/* First line of what nft said, for an error. */
+/* The first line of nft's output, for an error. */
 static int nft_failed(const char *what, int status, struct strbuf *text, struct err *e)
 {
     const char *s = strbuf_cstr(text);
@@ -205,7 +212,7 @@ static int nft_run(const char *rules, bool check_only, struct err *e)
     return status ? nft_failed("nftables table ip tenet", status, &text, e) : 0;
 }
 
-/* '*ret' is empty when there is no such table. */
+/* Lists the table; '*ret' is empty when there is no such table. */
 static int nft_list(char **ret, struct err *e)
 {
     const char *const argv[] = {"nft", "-s", "list", "table", "ip", "tenet", NULL};
@@ -228,7 +235,7 @@ int nat_sync(struct nat *nat, const char *rules, bool *ret_changed, struct err *
 {
     bool wanted = nat->applied && streq(nat->applied, rules);
     uint32_t generation = 0;
-    /* Read before the table: a change in between is then seen the next time. */
+    /* Read the number before the table: a change in between is then seen the next time. */
     bool counted = get_generation(&generation) == 0;
     if (wanted && counted && generation == nat->generation) {
         *ret_changed = false;

@@ -7,7 +7,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 
-#define BUFFER 8192 /* Seven counters are some 700 bytes. */
+#define BUFFER 8192 /* The answer has seven counters in some 700 bytes. */
 
 const char *nat_drop_name(enum nat_drop d)
 {
@@ -57,7 +57,7 @@ static int on_message(const struct nlmsghdr *h, void *ctx)
     mnl_attr_parse_nested(c.data, on_data, &c);
     for (size_t i = 0; i < NAT_N_DROPS; i++) {
         if (streq(c.name, nat_drop_name((enum nat_drop) i))) {
-            /* Fewer than before: the table was made anew since. */
+            /* A smaller value than before: the table was made anew since. */
             d->total[i] += c.packets >= d->seen[i] ? c.packets - d->seen[i] : c.packets;
             d->seen[i] = c.packets;
         }

@@ -18,7 +18,7 @@ struct neigh {
     struct loop_timer *timer;
     uint32_t *hosts; /* Sorted. */
     size_t n;
-    size_t next; /* Of this round. */
+    size_t next; /* Index of the next host of this round. */
 };
 
 static void probe(struct neigh *n, uint32_t host)
@@ -88,7 +88,7 @@ void neigh_set_remotes(struct neigh *n, const struct sdn_remote *remotes, size_t
     size_t fresh = 0;
     for (size_t i = 0; i < count; i++) {
         if (!n->n || !bsearch(&hosts[i], n->hosts, n->n, sizeof *hosts, compare)) {
-            /* In the space of a step a single new host is resolved here and now. */
+            /* As many new hosts as a step takes are resolved at once, the others in their turn. */
             if (fresh++ < STEP_HOSTS) {
                 probe(n, hosts[i]);
             }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the neighbours of the tunnels warm.
+/* Keeps the neighbour (ARP) entries of the tunnels' next hops fresh.
  *
- * A switch in user space resolves the next hop of a tunnel itself, by listening to ARP, and drops packets
- * until it knows it.  The kernel is therefore asked to resolve the next hop of every remote host when it
- * appears, and again every few minutes, a few at a time.  On the loop's thread; works in the thread's
- * network namespace. */
+ * A switch in user space resolves the next hop of a tunnel itself, by listening to ARP, and drops
+ * packets until it knows it. This module therefore asks the kernel to resolve the next hop of every
+ * remote host when it appears, and again every few minutes, a few at a time. On the loop's thread;
+ * works in the thread's network namespace. */
 #pragma once
 
 #include "net/loop/loop.h"
@@ -13,5 +13,5 @@
 struct neigh;
 int neigh_new(struct loop *l, struct neigh **ret, struct err *e);
 struct neigh *neigh_free(struct neigh *n);
-/* The hosts to reach from now on; what is new is resolved at once. */
+/* Sets the remote hosts; new ones are resolved at once. */
 void neigh_set_remotes(struct neigh *n, const struct sdn_remote *remotes, size_t count);

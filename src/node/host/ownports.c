@@ -12,7 +12,7 @@
 #define HTTP_PORT 80
 #define HTTPS_PORT 443
 
-/* The port behind "ADDRESS:"; 'dflt' where there is none. */
+/* The port in "ADDRESS:PORT"; 'dflt' if there is none. */
 static uint16_t port_of(const char *address, uint16_t dflt)
 {
     const char *colon = address ? strrchr(address, ':') : NULL;
@@ -38,7 +38,7 @@ static bool is_of_this_host(const char *address)
     return found;
 }
 
-/* The port of the master's API if it is on this host; 0: it is not. */
+/* The port of the master's API if the master is on this host; else 0. */
 static uint16_t master_port(const char *url)
 {
     const char *host = url ? strstr(url, "://") : NULL;
@@ -82,7 +82,7 @@ const char *own_ports_find(const struct own_ports *o, const struct cni_host_port
     uint16_t metrics = port_of(c->metrics_address, 0), master = master_port(o->master);
     const struct {
         const char *what;
-        uint8_t protocol; /* 0: any. */
+        uint8_t protocol; /* 0: any address. */
         uint16_t first, last;
     } table[] = {
         {"DNS of pods", 0, dns, dns},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ports of this host that Tenet's own parts use, whether they listen at the moment or not: no pod gets one as a host port.
- * Pure but for a list of the host's addresses, which is asked of the kernel. */
+/* The ports of this host that Tenet's own parts use, whether they listen at the moment or not: no
+ * pod gets one as a host port. Pure, except that it reads the host's addresses from the kernel. */
 #pragma once
 
 #include "client/services.h"
@@ -13,5 +13,5 @@ struct own_ports {
     const struct services_watch *services; /* NULL: none are known. */
     const char *master;                    /* URL of the API's server. */
 };
-/* What of Tenet has 'p' ("DNS of pods"); NULL: nothing. */
+/* Names the part of Tenet that uses 'p' ("DNS of pods"); NULL: none. */
 const char *own_ports_find(const struct own_ports *o, const struct cni_host_port *p);

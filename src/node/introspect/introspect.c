@@ -16,18 +16,18 @@ struct introspect {
     char *socket_path;
     struct http_server *local, *open;
     struct loop_timer *count;
-    uint64_t drops[MODEL_N_CAUSES]; /* As last told. */
+    uint64_t drops[MODEL_N_CAUSES]; /* The datapath's counters, as last read. */
     struct nat_drops host_drops;
     struct watchers *watchers;
 };
 
-/* A question that the switch has to answer first. */
+/* A request that waits for the switch's answer. */
 struct question {
     struct introspect *i;
     struct http_exchange *x;
-    struct json *answer; /* So far. */
+    struct json *answer; /* The part of the answer made so far. */
     struct explain_question asked;
-    struct rule_names *names; /* Of rules. */
+    struct rule_names *names; /* The names of the rules' objects. */
 };
 
 static struct introspect_view view_of(const struct introspect *i)
@@ -75,7 +75,8 @@ static void answer_metrics(struct introspect *i, struct http_exchange *x)
 {
     struct introspect_view v = view_of(i);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    nat_drops_update(&i->host_drops); /* Those as they were when the kernel does not answer. */
+    /* If the kernel does not answer, the counters stay as they were. */
+    nat_drops_update(&i->host_drops);
     introspect_metrics(&v, i->drops, &i->host_drops, &out);
     http_respond(x, 200, PROM_CONTENT_TYPE, out.data, out.size);
 }
@@ -162,7 +163,8 @@ static void on_flows(struct introspect *i, struct http_exchange *x)
 static void on_watch(struct introspect *i, struct http_exchange *x)
 {
     struct err e = {0};
-    if (streq(http_method(x), "HEAD")) { /* Of what has no end. */
+    /* A stream has no end, so HEAD gets no body and no length. */
+    if (streq(http_method(x), "HEAD")) {
         http_respond(x, 200, JSON_TYPE, NULL, 0);
         return;
     }
@@ -174,7 +176,7 @@ static void on_watch(struct introspect *i, struct http_exchange *x)
 
 /* ---- maps ---- */
 
-#define MAP_ENTRIES 1000 /* An answer has at most. */
+#define MAP_ENTRIES 1000 /* The largest number of entries in an answer. */
 
 static void on_maps(struct introspect *i, struct http_exchange *x)
 {
@@ -239,7 +241,7 @@ static void on_trace(struct introspect *i, struct http_exchange *x)
 
 static const struct {
     const char *path;
-    bool is_open; /* Also where everybody can ask. */
+    bool is_open; /* This listener is open to every client. */
     void (*fn)(struct introspect *i, struct http_exchange *x);
 } paths[] = {
     {"/metrics", true, on_metrics}, {"/healthz", true, on_health},  {"/v1/state", false, on_state},
@@ -274,7 +276,7 @@ static void handle_open(void *ctx, struct http_exchange *x)
     handle(ctx, x, true);
 }
 
-/* Serves 'fd' (taken over). */
+/* Serves the listening socket 'fd' (taken over). */
 static int serve(struct introspect *i, int fd, http_handler_fn *fn, struct http_server **ret,
                  struct err *e)
 {

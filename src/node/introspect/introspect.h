@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent tells about its node, over HTTP: metrics, its state, the pipeline in words, and traces.
+/* Introspection of the node over HTTP: metrics, its state, the pipeline in words, and traces.
  *
- * Always at the unix socket agent.sock of the run directory, for root; and, where an address is configured,
- * there as well, but only /metrics and /healthz: which pods there are and who may reach whom is nobody's
- * business.  docs/node.md has the paths and their answers.  On the loop's thread. */
+ * Root reaches everything at the unix socket agent.sock of the run directory.  A configured address
+ * serves /metrics and /healthz only, because the list of pods and their policies are not public.
+ * docs/node.md has the paths and their answers. On the loop's thread. */
 #pragma once
 
 #include "base/prom.h"
@@ -17,7 +17,7 @@
 #include "sdn/model.h"
 #include "sdn/policy.h"
 
-/* What there is to tell from; NULL: not yet. */
+/* The modules of the agent that answers are made from; NULL: not made yet. */
 struct introspect_view {
     const char *node_name, *phase; /* "waiting", "starting", "running", "stopping" */
     const char *cni_config;
@@ -30,7 +30,7 @@ struct introspect_view {
     struct pods *pods;
     struct informer *subnets, *projects;
     struct policy *policy; /* The compiler, under ovs-networkpolicy. */
-    bool policies_settled; /* The datapath had time to do what it says. */
+    bool policies_settled; /* The datapath had time to apply the compiled policies. */
     struct services *services;
     const struct host_ports *host_ports;
     size_t skipped;                                     /* HostSubnets that cannot be used. */
@@ -47,10 +47,10 @@ struct introspect_config {
     void (*view)(void *ctx, struct introspect_view *ret);
     void *ctx;
 };
-/* Rows of the metrics that /metrics serves, but for DNS. */
+/* Rows of the metrics that /metrics serves, except those of DNS. */
 #define INTROSPECT_METRIC_TABLES 6
 extern const struct prom_table introspect_metric_tables[INTROSPECT_METRIC_TABLES];
 
 int introspect_new(const struct introspect_config *c, struct introspect **ret, struct err *e);
-/* The datapath must be closed before: questions under way to it are answered by that. */
+/* The datapath must be closed before, which ends the requests that wait for it. */
 struct introspect *introspect_free(struct introspect *i);

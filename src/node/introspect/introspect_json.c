@@ -6,15 +6,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define FIRST_FREE_PORT 32768 /* Of a question that names no source port. */
+#define FIRST_FREE_PORT 32768 /* The source port of a question that names none. */
 
 /* ---- names ---- */
 
-/* The objects behind rules, by dp_rule.origin: "HostSubnet node2", "Pod red/web", "NetNamespace red". */
+/* The objects behind rules, by dp_rule.origin: "HostSubnet node2", "Pod red/web",
+ * "NetNamespace red". */
 struct rule_names {
     struct smap by_origin;       /* Owned texts; several objects are joined by ", ". */
     const struct policy *policy; /* Names its own flows; NULL: there are none. */
-    const char *service;         /* That a traced packet asked: "Service red/web"; NULL: none. */
+    /* The service that a traced packet was sent to: "Service red/web"; NULL: none. */
+    const char *service;
 };
 
 static void origin_key(uint64_t origin, char out[32])
@@ -76,7 +78,7 @@ static void names_done(struct rule_names *n)
     smap_done(&n->by_origin);
 }
 
-/* "" for the base. */
+/* The names of the objects behind a rule; "" for the base rules. */
 static const char *name_of(struct rule_names *n, uint64_t origin)
 {
     char key[32];
@@ -421,7 +423,7 @@ static void set_verdict(struct json *o, const struct introspect_view *v, struct 
     }
 }
 
-/* The node as the model is asked about it. */
+/* The node, as the input of the model. */
 struct asked {
     struct sdn_network net;
     struct model_pod *pods;
@@ -471,7 +473,8 @@ struct json *introspect_trace(const struct introspect_view *v, const struct expl
     return o;
 }
 
-/* The model's verdict; of a packet to a service, on what it becomes by the endpoint of 't' (NULL: there is no trace). */
+/* The model's verdict.  For a packet to a service it is the verdict on the packet translated to the
+ * endpoint of 't' (NULL: there is no trace). */
 static struct model_verdict judge(const struct introspect_view *v, const struct explain_question *q,
                                   const struct dp_trace *t, struct json *answer)
 {
@@ -498,7 +501,7 @@ static struct model_verdict judge(const struct introspect_view *v, const struct 
     names_init(&names, v);
     set_verdict(model, v, &names, &m);
     names_done(&names);
-    m.service = NULL; /* Not beyond 'a'. */
+    m.service = NULL; /* The text is not used after 'a' is freed. */
     m.service_port = NULL;
     return m;
 }
@@ -531,7 +534,7 @@ void introspect_trace_add(const struct introspect_view *v, struct json *answer,
     if (t->remark) {
         json_set_string(o, "remark", t->remark);
     }
-    /* The model is not asked for policies here: the rules themselves are. */
+    /* The datapath's own rules answer for policies, not the model. */
     bool by_policy = t->action == MODEL_DROP &&
                      (t->cause == MODEL_EGRESS_DENIED || t->cause == MODEL_INGRESS_DENIED);
     struct explain_outcome outcome = {.action = t->action, .cause = t->cause};

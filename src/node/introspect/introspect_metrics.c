@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Values of the rows. */
+/* Source of the rows' values. */
 struct facts {
     struct introspect_view view;
-    const uint64_t *drops; /* By model_cause. */
+    const uint64_t *drops; /* Indexed by model_cause. */
     const struct nat_drops *host;
     struct datapath_status datapath;
     bool master_connected;
@@ -95,9 +95,9 @@ static void write_sync_duration(const struct prom_metric *m, const void *facts, 
     }
 
 #define REFUSED "tenet_node_refused_total"
-#define REFUSED_HELP                                                                      \
-    "What did not fit into the datapath's maps: pods, nodes, addresses and endpoints of " \
-    "services, "                                                                          \
+#define REFUSED_HELP                                                                              \
+    "Objects that did not fit into the datapath's maps: pods, nodes, addresses and endpoints of " \
+    "services, "                                                                                  \
     "rows of network policy."
 #define ICMP "tenet_node_icmp_refusals_total"
 #define ICMP_HELP "Packets of pods that may be answered with an ICMP error."
@@ -145,7 +145,8 @@ static const struct prom_metric node_rows[] = {
 
 static const struct prom_metric service_rows[] = {
     GAUGE("tenet_node_services_connected", services.connected,
-          "Whether the master sends changes of services; if not, those known last stay in use."),
+          "Whether the master sends changes of services; if not, the services known last stay in "
+          "use."),
     GAUGE("tenet_node_services", services.services, "Services with a clusterIP, in br0."),
     GAUGE("tenet_node_service_endpoints", services.endpoints,
           "Addresses and ports that serve, whether they get new connections or not."),

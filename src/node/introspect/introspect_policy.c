@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rules of network policy decide about a packet, beside what the datapath did with it. */
+/* Finds the rules of network policy that decide about a packet, and compares them with the
+ * datapath's verdict. */
 #include "base/log.h"
 #include "node/introspect/introspect_priv.h"
 
 LOG_MODULE("introspect");
 
-/* What of the policies the datapath has asked on its way to a verdict. */
+/* The directions in which the datapath asked the policies on its way to a verdict. */
 struct asked {
-    bool at[2], allowed[2]; /* By direction. */
+    bool at[2], allowed[2]; /* Indexed by direction. */
 };
 
-/* Of drops that come after the sender's policies, and before those of a receiver. */
+/* Causes of drops after the sender's policies, and before the receiver's. */
 static bool is_between(enum model_cause c)
 {
     return c == MODEL_NO_SUCH_NODE || c == MODEL_NO_SUCH_POD || c == MODEL_OWN_ADDRESS;
@@ -23,7 +24,8 @@ static struct asked asked_by(const struct sdn_network *n, const struct explain_q
     bool own_host =
         q->entry == MODEL_FROM_HOST && (q->src == sdn_gateway(n) || q->src == n->host_ip);
     bool to_itself = t->translated && dst == q->src;
-    bool by_host = to_service && !t->translated; /* Whose proxy takes it, whatever policies say. */
+    /* The host's proxy takes the packet, whatever policies say. */
+    bool by_host = to_service && !t->translated;
     struct asked a = {
         .allowed = {t->cause != MODEL_EGRESS_DENIED, t->cause != MODEL_INGRESS_DENIED}};
     a.at[POLICY_INGRESS] =
@@ -88,7 +90,7 @@ bool introspect_policies(const struct introspect_view *v, const struct explain_q
         }
         agreed = agreed && same;
     }
-    /* What is changing comes to the datapath a moment later. */
+    /* A change under way reaches the datapath a moment later. */
     if (!agreed && !v->policies_settled) {
         json_set_bool(answer, "policiesChange", true);
         return true;
@@ -100,7 +102,7 @@ void introspect_policy_of_drop(const struct policy *p, const struct dp_event *e,
 {
     enum policy_direction d = e->cause == MODEL_EGRESS_DENIED ? POLICY_EGRESS : POLICY_INGRESS;
     struct policy_decision x = policy_decide(p, d, e->src, e->dst, e->proto, e->dst_port);
-    if (x.allowed) { /* By now. */
+    if (x.allowed) { /* The policies as of now. */
         policy_describe(p, x.selected, out);
     } else {
         policy_describe_decision(p, &x, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who watches flows: streams of one JSON object a line, and what is in them. */
+/* Streams of flows to watching clients: one JSON object a line, with the objects behind a flow. */
 #include "base/timeutil.h"
 #include "node/introspect/introspect_priv.h"
 
@@ -18,7 +18,7 @@ struct watcher {
     struct http_exchange *x;
 };
 
-/* What events of one batch are explained by, found when the first one asks. */
+/* Lookup tables that explain the events of one batch, made when the first event needs them. */
 struct context {
     struct introspect_view v;
     const struct dp_pod **by_ip;
@@ -79,7 +79,7 @@ static const struct dp_pod *pod_of_port(const struct context *c, uint32_t port)
     return NULL;
 }
 
-/* Whose packet it is, whatever source it has. */
+/* The pod that sent the packet, whatever source address it has. */
 static const struct dp_pod *sender(const struct context *c, const struct dp_event *e)
 {
     return e->entry == MODEL_FROM_PORT ? pod_of_port(c, e->port) : NULL;
@@ -165,7 +165,7 @@ static void name_object(struct context *c, const struct dp_event *e, struct strb
     default:
         break;
     }
-    /* Else it is the packet itself; and of what leads nowhere there is no object. */
+    /* Otherwise the rule is the packet itself; a packet that leads nowhere has no object. */
     if (e->cause > MODEL_ARP_OFF_NETWORK && e->cause != MODEL_OWN_ADDRESS) {
         return;
     }
@@ -263,7 +263,8 @@ static void write_all(struct watchers *w, const struct strbuf *out)
     struct blob *b = blob_new(out->data, out->size);
     struct watcher *x;
     LIST_FOREACH (x, struct watcher, link, &w->list) {
-        (void) http_stream_write(x->x, b); /* One that does not read is cut off, and 'closed'. */
+        /* The server cuts off a client that does not read, and calls 'closed'. */
+        (void) http_stream_write(x->x, b);
     }
     blob_unref(b);
 }

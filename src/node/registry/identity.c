@@ -21,12 +21,13 @@ LOG_MODULE("identity");
 struct identity {
     struct loop *loop;
     char *user, *kubeconfig, *bootstrap;
-    struct api_client *client; /* That the agent works with; NULL: there is no certificate yet. */
-    struct api_client *own;    /* With the token. */
+    /* The client that the agent works with; NULL: there is no certificate yet. */
+    struct api_client *client;
+    struct api_client *own; /* The client that uses the bootstrap token. */
     struct loop_timer *timer;
     struct api_call *call;
-    char *key;     /* Of the request under way. */
-    char *request; /* Its name; NULL: it was not made yet. */
+    char *key;     /* The private key of the request under way. */
+    char *request; /* The name of the request object; NULL: it was not created yet. */
     struct backoff polls, attempts;
     bool done;
 };
@@ -63,7 +64,7 @@ static void again(struct identity *i, const char *why)
                    backoff_fail(&i->attempts, loop_now_ms(i->loop), hash_string(i->user)));
 }
 
-/* Keeps the certificate, and begins to use it. */
+/* Stores the certificate, and begins to use it. */
 static int adopt(struct identity *i, const char *cert, struct err *e)
 {
     __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
@@ -201,7 +202,7 @@ struct identity *identity_free(struct identity *i)
 }
 DEFINE_CLEANUP(struct identity *, identity_free)
 
-/* The times of the certificate in the kubeconfig. */
+/* The validity of the certificate in the kubeconfig. */
 static int times(const char *path, int64_t *ret_from, int64_t *ret_until)
 {
     __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
@@ -227,13 +228,13 @@ int identity_ensure(const struct identity_config *cfg, struct err *e)
     return r < 0 ? err_set(e, r, "interrupted") : 0;
 }
 
-/* Looks whether it is time, at least once a day, as clocks are set. */
+/* Checks at least once a day whether a renewal is due, because clocks are set. */
 static void look(void *ctx)
 {
     struct identity *i = ctx;
     int64_t from = 0, until = 0, now = time_wall_ms();
     if (times(i->kubeconfig, &from, &until) < 0) {
-        loop_timer_arm(i->timer, LOOK_MAX_MS); /* Not ours: somebody else keeps it. */
+        loop_timer_arm(i->timer, LOOK_MAX_MS); /* Another program maintains this kubeconfig. */
         return;
     }
     int64_t at = identity_renew_at(from, until, hash_string(i->user));

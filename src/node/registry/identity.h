@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node's own certificate: asked for with a bootstrap token when there is none, and again before it ends.
+/* The node's own certificate: requested with a bootstrap token when there is none, and renewed
+ * before it expires.
  *
- * Its key never leaves the node.  The certificate (system:node:NAME of system:nodes) and the key are kept in the
- * kubeconfig that the agent works with, written whole or not at all, mode 0600.  On the loop's thread. */
+ * Its key never leaves the node.  The certificate (system:node:NAME of system:nodes) and
+ * the key are kept in the kubeconfig that the agent works with, written whole or not at
+ * all, mode 0600.  On the loop's thread. */
 #pragma once
 
 #include "client/client.h"
@@ -10,16 +12,16 @@
 struct identity_config {
     struct loop *loop;
     const char *node_name;
-    const char *kubeconfig; /* Where it is kept. */
-    const char *bootstrap;  /* A kubeconfig with a token that may ask for it. */
+    const char *kubeconfig; /* The file with certificate and key. */
+    const char *bootstrap;  /* A kubeconfig with a token that may request a certificate. */
 };
 
-/* Makes sure that the kubeconfig has a certificate that is valid; waits, with the loop running, for as long as it
- * takes.  An error: one that waiting will not mend. */
+/* Makes sure that the kubeconfig has a certificate that is valid; waits, with the loop running,
+ * without a time limit.  Returns an error only if waiting cannot solve it. */
 int identity_ensure(const struct identity_config *cfg, struct err *e);
 
-/* When a certificate is renewed: between 70 and 90 percent of its time, by 'seed', so that not all nodes come at
- * once.  Pure. */
+/* When a certificate is renewed: between 70 and 90 percent of its time, by 'seed', so that not all
+ * nodes renew at the same time. Pure. */
 int64_t identity_renew_at(int64_t from_ms, int64_t until_ms, uint32_t seed);
 
 /* Renews the certificate when it is time, over 'client', which then uses the new one. */

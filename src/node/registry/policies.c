@@ -27,13 +27,13 @@ struct policies {
     const struct policies_ops *ops;
     void *ctx;
     struct policy *compiler;
-    struct datapath *datapath; /* NULL: nothing is handed out. */
+    struct datapath *datapath; /* NULL: nothing is sent to a datapath. */
     struct recorder *recorder;
     struct watch watches[N_WATCHED];
     bool synced;
     struct loop_task flush;
-    uint64_t changed_ms; /* When something was told last. */
-    struct smap refused; /* "Kind ns/name" to the reason that was told. */
+    uint64_t changed_ms; /* Time of the last change sent to the datapath. */
+    struct smap refused; /* "Kind ns/name" to the reported reason. */
 };
 
 /* ---- what comes of it ---- */
@@ -73,7 +73,7 @@ static const char *kind_name(enum watched w)
                            : "BaselineAdminNetworkPolicy";
 }
 
-/* Says once that a policy cannot be compiled, and why. */
+/* Reports once that a policy cannot be compiled, with the reason. */
 static void refuse(struct policies *p, enum watched w, const char *key, const struct json *obj,
                    const char *why)
 {
@@ -119,7 +119,8 @@ static void policy_changed(struct policies *p, enum watched w, const char *key, 
 
 /* ---- objects ---- */
 
-/* "ns/name" in two; '*ret_ns' NULL: of the cluster.  Owned copy of the first part. */
+/* Splits "ns/name"; '*ret_ns' is NULL for an object of the cluster.  Returns an owned copy of the
+ * first part. */
 static char *split_key(const char *key, const char **ret_name)
 {
     const char *slash = strchr(key, '/');
@@ -184,7 +185,7 @@ static void synced(void *ctx)
 {
     struct policies *p = ((struct watch *) ctx)->owner;
     for (size_t i = 0; i < N_WATCHED; i++) {
-        /* The first may be complete before the last was made. */
+        /* The first list may be complete before the last watch is made. */
         if (!p->watches[i].informer || !informer_synced(p->watches[i].informer)) {
             return;
         }
@@ -215,7 +216,7 @@ struct policies *policies_new(struct loop *l, struct api_client *client, const c
         [W_POLICIES] = {NETWORK_API, "networkpolicies", NULL, false},
         [W_ADMIN] = {ADMIN_API, "adminnetworkpolicies", NULL, true},
         [W_BASELINE] = {ADMIN_API, "baselineadminnetworkpolicies", NULL, true},
-        /* Those that ended have no address any more. */
+        /* Pods that have ended have no address any more. */
         [W_PODS] = {"v1", "pods", "status.phase!=Succeeded,status.phase!=Failed", false},
     };
     struct policies *p = NEW(struct policies);

@@ -2,10 +2,10 @@
 /* Network policy on this node: the objects it follows, compiled (sdn/policy.h) for the datapath.
  *
  * Under ovs-networkpolicy the agent watches policies, namespaces, nodes and the pods of the whole
- * cluster; of the objects only what sdn/policy.h needs is kept.  The datapath gets nothing before
- * all lists are complete, so that a starting agent neither opens nor closes anything for a moment.
- * Changes that come together leave together. A policy that cannot be compiled is told in the log
- * and by an Event.  Everything runs on the loop's thread. */
+ * cluster; it keeps only the parts of the objects that sdn/policy.h needs.  The datapath gets
+ * nothing before all lists are complete, so that a starting agent never allows or denies traffic by
+ * half of the policies.  Changes that arrive together are sent together. A policy that cannot be
+ * compiled is reported in the log and by an Event. Everything runs on the loop's thread. */
 #pragma once
 
 #include "client/client.h"
@@ -20,10 +20,10 @@ struct policies_ops {
     void (*known)(void *ctx, const char *project);
 };
 
-/* 'local': the node's subnet. */
+/* 'local' is the node's subnet. */
 struct policies *policies_new(struct loop *l, struct api_client *client, const char *node_name,
                               struct ip4_prefix local, const struct policies_ops *ops, void *ctx);
-/* Takes the policies out of the datapath that policies_begin gave. */
+/* Removes the policies from the datapath of policies_begin. */
 struct policies *policies_free(struct policies *p);
 bool policies_synced(const struct policies *p);
 /* Once they are synced and the datapath's pods are known: from now on 'dp' enforces the
@@ -37,10 +37,11 @@ void policies_set_rules_of_addresses(struct policies *p, const struct node_rules
 void policies_set_host_subnet(struct policies *p, const char *node, const struct json *obj);
 void policies_delete_host_subnet(struct policies *p, const char *node);
 
-/* Hears of the node's pods, with the policies for its context: from policies_begin on, which
- * reads those attached before. */
+/* The listener for the node's pods; its context is the policies.  policies_begin reads the pods
+ * attached before it. */
 extern const struct pod_listener policies_pod_listener;
 
-/* Nothing has changed for some seconds: the datapath had time to do what they say. */
+/* Whether nothing has changed for some seconds, so that the datapath had time to apply the
+ * policies. */
 bool policies_settled(const struct policies *p);
-struct policy *policies_compiler(struct policies *p); /* For what it can tell. */
+struct policy *policies_compiler(struct policies *p); /* The compiler, for introspection. */

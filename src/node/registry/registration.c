@@ -27,15 +27,16 @@ struct registration {
     bool ready;
     char *reason, *message;
     bool has_addresses;
-    struct sdn_addresses addresses; /* None when the registry refuses those ... */
-    struct sdn_addresses offered;   /* ... that were set. */
+    /* The addresses to report; empty when the registry refuses 'offered'. */
+    struct sdn_addresses addresses;
+    struct sdn_addresses offered; /* The addresses that registration_set_addresses was given. */
     bool has_host_ports;
     bool host_ports_refused; /* The API server does not let this agent write them. */
     char *host_ports;
-    bool dirty;     /* Something is to be brought to the registry. */
-    bool heartbeat; /* The time is, too. */
+    bool dirty;     /* A change has to be written to the registry. */
+    bool heartbeat; /* The heartbeat time has to be written, too. */
     struct api_call *call;
-    struct loop_timer *timer; /* Next attempt, or heartbeat. */
+    struct loop_timer *timer; /* Timer of the next attempt, or of the heartbeat. */
     struct backoff attempts;
     char *logged; /* Last reason of a failure that was logged. */
 };
@@ -110,7 +111,7 @@ static size_t next_internal(const struct json *list, size_t i)
     return i;
 }
 
-/* The addresses of type InternalIP behind the first one are these. */
+/* Makes 'a' the addresses of type InternalIP after the first one. */
 static bool set_other_addresses(struct json *list, const struct sdn_addresses *a)
 {
     size_t first = next_internal(list, 0), at = first;
@@ -189,7 +190,8 @@ static char *os_image(void)
     return xstrndup(at, strcspn(at, "\"\n"));
 }
 
-/* What a file of one line says; nothing when it cannot be read, as without the rights or the device. */
+/* The text of a file with one line; empty when it cannot be read, for lack of rights or of the
+ * device. */
 static void set_from_file(struct json *info, const char *key, const char *path)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
@@ -278,12 +280,14 @@ static void written(void *ctx, int error, const char *text, struct json *obj)
         return;
     }
     r->dirty = true;
-    if (error == -ESTALE || error == -EEXIST) { /* Somebody else wrote it: once more. */
+    /* Another client changed the object: read it and try again. */
+    if (error == -ESTALE || error == -EEXIST) {
         begin(r);
         return;
     }
     if (r->addresses.n && (error == -EINVAL || error == -EACCES || error == -EPERM)) {
-        /* The node must not be lost for an address that the registry knows as somebody else's. */
+        /* One refused address, which the registry has for another node, must not cost the node its
+         * registration. */
         log_warn("this node's further addresses are refused; only the main one is reported",
                  "node=%s error=\"%s\"", r->name, text);
         r->addresses.n = 0;
@@ -309,7 +313,7 @@ static void created(void *ctx, int error, const char *text, struct json *obj)
     written(r, error, text, obj);
 }
 
-/* Then the status, which is written by itself. */
+/* Then the status, in a request of its own. */
 static void annotated(void *ctx, int error, const char *text, struct json *obj)
 {
     struct registration *r = ctx;
@@ -338,7 +342,8 @@ static void read_back(void *ctx, int error, const char *text, struct json *obj)
     struct registration_want w = want_of(r);
     r->call = NULL;
     if (error == -ENOENT && r->is_registered) {
-        r->gone = true; /* Deleted on purpose; our HostSubnet follows. */
+        /* The Node was deleted on purpose; this node's HostSubnet is deleted next. */
+        r->gone = true;
         return;
     }
     if (error < 0 && error != -ENOENT) {

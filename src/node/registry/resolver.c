@@ -8,7 +8,8 @@
 LOG_MODULE("dns");
 
 #define AGAIN_MS 2000
-#define OPTIONS "ndots:5" /* As Kubernetes has it: names of up to five labels are searched first. */
+/* Kubernetes's value: names with fewer than five dots are searched first. */
+#define OPTIONS "ndots:5"
 
 struct resolver {
     struct resolver_config cfg;
@@ -18,7 +19,7 @@ struct resolver {
     bool trouble;
 };
 
-/* Where to listen; false: not known yet. */
+/* Address to listen at; false: not known yet. */
 static bool address(const struct resolver *r, uint32_t *ret_ip, uint16_t *ret_port)
 {
     union dns_endpoint a;

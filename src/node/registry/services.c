@@ -15,7 +15,7 @@ LOG_MODULE("services");
 #define HELD_A_SERVICE 16
 #define HELD_IN_ALL 1024
 #define HOLD_MS 120000
-#define LOOK_MS 5000 /* For those that waited too long. */
+#define LOOK_MS 5000 /* Interval in which packets that waited too long are found. */
 
 struct held {
     struct list link;
@@ -28,7 +28,7 @@ struct held {
 /* A service without endpoints that waits for pods. */
 struct idle {
     struct list link;
-    uint64_t asked_ms; /* 0: not yet. */
+    uint64_t asked_ms; /* Time of the last Event NeedPods; 0: none yet. */
     struct list frames;
     size_t n;
     char *namespace, *name;
@@ -40,17 +40,18 @@ struct services {
     struct recorder *recorder;
     const struct services_ops *ops;
     void *ctx;
-    struct datapath *datapath; /* NULL: nothing is handed out. */
+    struct datapath *datapath; /* NULL: nothing is sent to a datapath. */
     struct datapath_services source;
     bool compares_vnids;
     bool synced;
-    struct sdn_service **host_ports; /* By address. */
+    struct sdn_service **host_ports; /* Sorted by address. */
     size_t n_host_ports;
     struct list idle;
     size_t n_held;
     struct loop_timer *look;
-    struct services_stats stats; /* Those that count from the start, and what was counted last. */
-    bool counted;                /* The services and endpoints of 'stats' are those of now. */
+    /* Counters since the start, and the last count of services and endpoints. */
+    struct services_stats stats;
+    bool counted; /* The services and endpoints of 'stats' are up to date. */
 };
 
 /* ---- idle services ---- */
@@ -95,7 +96,8 @@ static void idle_free(struct services *s, struct idle *i)
     free(i);
 }
 
-/* What waited for a port that has endpoints now goes on: after the flows that lead there. */
+/* Sends packets that waited for a port with endpoints now; called after the flows of the endpoints
+ * are installed. */
 static void release(struct services *s, struct idle *i, const struct sdn_service *now)
 {
     struct held *h;
@@ -186,7 +188,7 @@ void services_want_pods(struct services *s, const char *ns, const char *name, ui
     }
 }
 
-/* The oldest goes when there are too many: its sender has likely sent it again. */
+/* When there are too many, the oldest is dropped: its sender has likely sent it again. */
 static void keep(struct services *s, struct idle *i, uint32_t port, const uint8_t *frame,
                  size_t size)
 {
@@ -227,13 +229,13 @@ void services_hold(struct services *s, uint32_t port, const uint8_t *frame, size
             return;
         }
     }
-    /* It was told of endpoints since the switch sent this. */
+    /* The agent received endpoints after the switch sent this packet. */
     datapath_release(s->datapath, port, frame, size);
 }
 
 /* ---- the datapath ---- */
 
-/* As the datapath serves it. */
+/* The service in the form that the datapath serves. */
 static struct sdn_project_service with_vnids(const struct services *s, const struct sdn_service *v)
 {
     struct sdn_vnids vnids = {.id = SDN_VNID_NOBODY};
@@ -259,7 +261,7 @@ static void replace(struct services *s, const struct sdn_service *old,
     }
 }
 
-/* Says once more what the datapath has to know: the network or VNIDs changed. */
+/* Sends all services again, because the network or VNIDs changed. */
 static void repeat(void *ctx, const struct sdn_service *v)
 {
     replace(ctx, v, v);
@@ -434,7 +436,7 @@ bool services_synced(const struct services *s)
     return s->synced;
 }
 
-/* Addresses and ports that serve, each once; there are tens of thousands of services. */
+/* Counts distinct addresses and ports that serve; there are tens of thousands of services. */
 struct counting {
     uint64_t *list;
     size_t n, cap, services;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two unnamed network namespaces for a test: the process moves into "host", and "pod" is open.  They go away
- * with the process, also when the test fails. */
+/* Two unnamed network namespaces for a test: the process moves into "host", and "pod" is open.
+ * They go away with the process, also when the test fails. */
 #pragma once
 
 #include "net/kernel/rtnl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host ports against the real kernel: who has a port, which of another node's addresses are believed, and when a port leads to its
- * pod (needs root, in namespaces of its own). */
+/* Host ports against the real kernel: who has a port, which of another node's addresses are
+ * believed, and when a port leads to its pod (needs root, in namespaces of its own). */
 #include "node/host/hostports.h"
 
 #include "base/mem.h"
@@ -488,7 +488,8 @@ static void an_address_of_another_node_is_believed_where_packets_go_there_anyway
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct err e = {0};
-    /* On the link; by the node as the next hop; by another next hop; nowhere; ours; another's main one; of two. */
+    /* On the link; by the node as the next hop; by another next hop; nowhere; ours;
+     * another's main one; of two. */
     struct sdn_remote remotes[] = {
         {.host_ip = OWN + 1,
          .addresses = {{OWN + 100, 0xc6336401, 0xc6336402, 0x08080808, OWN, OWN + 2, OWN + 7,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of CNI requests, and the socket it is reached by, over a switch and links that are
- * made of tables: every step can be made to fail or to wait. */
+/* The state machine of CNI requests, and the socket it is reached by, over a switch and links that
+ * are made of tables: every step can be made to fail or to wait. */
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -583,7 +583,8 @@ static void a_repeated_add_gives_the_same_while_it_is_intact(void **state)
     assert_nothing_leaked();
 }
 
-/* The first answer must not stand for another pod, which would keep the rights of the first one's project. */
+/* The first answer must not stand for another pod, which would keep the rights of the
+ * first one's project. */
 static void an_add_for_another_pod_attaches_anew(void **state)
 {
     (void) state;
