@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-/* The switch looks through all its connections for each: beyond that many it forgets all of UDP at once. */
+/* The switch goes through all its connections for each deletion, so beyond this many it deletes all
+ * UDP connections at once. */
 #define MAX_WAITING 1024
-/* Twice what revalidators take at most (max-revalidator). */
+/* Twice the longest interval of ovs-vswitchd's revalidators (max-revalidator). */
 #define AGAIN_MS 1000
 
 static struct after *add(struct ovs_dp *o, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From intent to flows: services and network policy become groups of flows here.  Groups of the
- * network and of pods are made in network.c and pods.c. */
+/* Compiles services and network policy to groups of flows. Groups of the network and of pods are
+ * made in network.c and pods.c. */
 #include "datapath/ovs/ovs.h"
 
 static void set_group(struct ovs_dp *o, uint64_t cookie, struct of_flow_list *flows)

@@ -14,8 +14,9 @@
 #define PROBE_MS 5000
 #define DEAD_MS 10000
 #define READ_SIZE (64u << 10)
-#define READS_AT_ONCE 16      /* Then others have a turn. */
-#define KEEP_SIZE (64u << 10) /* A buffer that grew beyond is given back once it is empty. */
+/* Bytes read in one turn of the loop; then other sources have a turn. */
+#define READS_AT_ONCE 16
+#define KEEP_SIZE (64u << 10) /* A larger buffer is freed once it is empty. */
 
 struct conn {
     struct loop *loop;
@@ -24,7 +25,7 @@ struct conn {
     void *ctx;
     int fd;
     struct loop_fd *watch;
-    struct loop_timer *retry; /* Also, while open: probing. */
+    struct loop_timer *retry; /* While the connection is open, the timer also sends probes. */
     struct loop_task flush;
     struct strbuf in, out;
     struct reconnect reconnect;
@@ -171,7 +172,7 @@ static void on_flush(void *ctx)
     loop_fd_set(c->watch, c->out.size ? LOOP_READ | LOOP_WRITE : LOOP_READ);
 }
 
-/* Hands over what is in the buffer.  False: the connection is closed. */
+/* Passes the buffered bytes to the user.  Returns false if the connection is closed. */
 static bool dispatch(struct conn *c)
 {
     struct err e = {0};
@@ -181,7 +182,7 @@ static bool dispatch(struct conn *c)
         return false;
     }
     if (c->fd < 0) {
-        return false; /* The user reset it. */
+        return false; /* The user called conn_reset. */
     }
     strbuf_consume(&c->in, used);
     if (!c->in.size && c->in.cap > KEEP_SIZE + READ_SIZE) {

@@ -27,7 +27,8 @@ struct db {
     void *ctx;
     struct ovsdb_framer framer;
     struct ovs_rows rows;
-    struct list transactions; /* Oldest first: they are answered in order. */
+    /* Transactions in flight, oldest first: the server answers in this order. */
+    struct list transactions;
     uint64_t next_id, monitor_id;
     bool synced;
 };
@@ -162,7 +163,7 @@ static int on_reply(struct db *d, const struct ovsdb_msg *m, struct err *e)
             break;
         }
     }
-    return 0; /* Else the answer to a probe. */
+    return 0; /* Otherwise it is the answer to a probe. */
 }
 
 static int on_message(struct db *d, const struct ovsdb_msg *m, struct err *e)

@@ -63,7 +63,7 @@ void drop_counts_update(struct drop_counts *d, const struct of_flow_list *flows,
             s->flow = of_flow_clone(f);
             hmap_insert(&d->seen, &s->node, of_flow_hash(f));
         }
-        /* Fewer than before: the flow was made anew since. */
+        /* A smaller value than before: the flow was made anew since. */
         d->total[cause] += packets >= s->packets ? packets - s->packets : packets;
         s->packets = packets;
         s->present = true;

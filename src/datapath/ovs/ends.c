@@ -79,7 +79,9 @@ static void on_events(void *ctx, unsigned events)
     for (;;) {
         ssize_t n = recv(mnl_socket_get_fd(x->events), x->buf, sizeof x->buf, MSG_DONTWAIT);
         if (n < 0 && (errno == EINTR || errno == ENOBUFS)) {
-            continue; /* What is lost comes later, too: when the kernel is through with it. */
+            /* A lost notification does no harm: the kernel announces a deletion again when it has
+             * finished it. */
+            continue;
         }
         if (n <= 0) {
             return;
@@ -101,12 +103,13 @@ static int subscribe(struct ends *x, struct err *e)
 
 /* ---- the whole ---- */
 
-/* Within the namespace.  The kernel says nothing there by itself. */
+/* Prepares the namespace, in which the thread is: without IPv6 the kernel sends no packets there by
+ * itself. */
 static int prepare(struct ends *x, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int k = sysctl_set("net/ipv6/conf/default/disable_ipv6", "1", e);
-    k = k == -ENOENT ? 0 : k; /* A kernel without it. */
+    k = k == -ENOENT ? 0 : k; /* The kernel has no IPv6. */
     k = k < 0 ? k : rtnl_open(&r, e);
     if (k == 0 && !rtnl_has_macvlan(r)) {
         k = err_set(e, -EOPNOTSUPP, "the kernel has no macvlan");

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other ends of the pool's ports, on which the links of pods sit.
+/* Peers of the pool's ports: the devices on which pods' links are made.
  *
- * A port's device is one end of a veth pair (pool.h).  The other end is in a network namespace of ours in which there is
- * nothing else, and a pod's link is a macvlan on top of it ("passthru": it gets all frames, and is the only one), made in
- * the pod's namespace.  So one request to the kernel connects a pod, and another one disconnects it, while in the host's
- * namespace nothing comes, goes or changes: Open vSwitch, which reads links, addresses and routes again whenever that
- * happens and does nothing else meanwhile, does not hear of pods.
+ * A port's device is one end of a veth pair (pool.h). The other end, the peer, is in a network
+ * namespace of the agent's own in which there is nothing else, and a pod's link is a macvlan on top
+ * of it ("passthru": it gets all frames, and is the only one), made in the pod's namespace. So one
+ * request to the kernel connects a pod, and another one disconnects it, while no link of the host's
+ * namespace changes.  So Open vSwitch gets no notifications about pods' links; at each one it would
+ * read all links, addresses and routes again and do nothing else meanwhile.
  *
- * The namespace is mounted on a file of the agent's folder, and outlives the agent.  An end has a MAC that follows from its
- * name as long as no pod is on it, and the pod's when one is.  Frames to another MAC do not pass.
+ * The namespace is mounted on a file of the agent's folder, and outlives the agent. A peer without
+ * a pod has a MAC derived from its name; a peer with a pod has the pod's MAC.  Frames to another
+ * MAC do not pass.
  *
- * On the loop's thread, but for what says otherwise. */
+ * On the loop's thread, except for functions that say otherwise. */
 #pragma once
 
 #include "net/kernel/rtnl.h"
@@ -18,13 +20,13 @@
 
 struct ends;
 
-/* An end lost its pod. */
+/* Called when a pod's link on a peer is gone. */
 typedef void ends_gone_fn(void *ctx, const char *name);
 /* -EOPNOTSUPP: the kernel has no macvlan. */
 int ends_open(struct loop *l, const char *run_dir, ends_gone_fn *fn, void *ctx, struct ends **ret,
               struct err *e);
 struct ends *ends_close(struct ends *x);
-/* Mounts the namespace in the agent's folder, if it is not there. */
+/* Mounts the namespace in the agent's folder unless it is mounted already. */
 int ends_mount(const char *run_dir, struct err *e);
 DEFINE_CLEANUP(struct ends *, ends_close)
 
@@ -32,7 +34,7 @@ DEFINE_CLEANUP(struct ends *, ends_close)
 
 /* The namespace; valid until ends_close. */
 int ends_fd(const struct ends *x);
-/* The other end of a port. */
+/* The name of a port's peer. */
 void ends_name(const char *port, char ret[IF_NAMESIZE]);
-/* Its MAC when no pod is on it. */
+/* The MAC of a peer without a pod. */
 struct mac ends_mac(const char *name);

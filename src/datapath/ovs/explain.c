@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions about the switch: its flows with counters, and what it does with a packet. */
+/* Introspection of the switch: its flows with counters, and traces of packets. */
 #include "datapath/ovs/ovs.h"
 
 #include "base/mem.h"
@@ -7,7 +7,8 @@
 
 #include <inttypes.h>
 
-#define COUNT_MS 10000 /* A flow that goes takes with it at most what it dropped since. */
+/* Interval of counting: a deleted flow takes with it at most the drops of this time. */
+#define COUNT_MS 10000
 
 static struct ovs_dp *of_dp(struct datapath *dp)
 {
@@ -22,7 +23,7 @@ struct rules_question {
     void *ctx;
 };
 
-/* To be freed by free_rule. */
+/* The caller frees it with free_rule. */
 static void fill_rule(const struct ovs_dp *o, struct dp_rule *r, uint8_t table, uint16_t priority,
                       uint64_t cookie, const char *match, const char *actions)
 {
@@ -54,7 +55,7 @@ struct sortable {
     const struct of_counters *counters;
 };
 
-/* As packets meet them. */
+/* Sorts rules in the order in which packets meet them. */
 static int compare_flows(const void *pa, const void *pb)
 {
     const struct of_flow *a = ((const struct sortable *) pa)->flow;

@@ -3,31 +3,32 @@
 
 #include "base/mem.h"
 
-#define MAX_KINDS 512  /* Whoever makes more is not our pipeline. */
-#define MAX_WIDENED 16 /* After so many times every byte may differ. */
+#define MAX_KINDS 512  /* Limit of sorts of flows; Tenet's pipeline has far fewer. */
+#define MAX_WIDENED 16 /* After this many widenings all bytes may differ. */
 #define COOKIE_SIZE 8
 
-/* Two flows of one kind have images of one size. */
+/* Two flows of one kind have images of the same size. */
 struct kind {
     uint16_t priority;
     uint16_t match_size, instructions_size;
     uint8_t table, expires;
 };
 
-/* An image is what the cookie has in addition, match and instructions, and zeros up to a multiple of 8. */
+/* An image is the extra part of the cookie, match and instructions, and zeros up to a multiple of
+ * 8. */
 union image {
     uint64_t words[FLOW_PACK_MAX / 8];
     uint8_t bytes[FLOW_PACK_MAX];
 };
 
 struct flow_shape {
-    struct hmap_node node; /* Of the widest one, in 'kinds'. */
+    struct hmap_node node; /* In 'kinds': only the widest shape of each kind. */
     struct kind kind;
     uint16_t id;
-    uint16_t n;       /* Bytes that differ, ... */
-    uint8_t *at;      /* ... and where they are. */
-    unsigned widened; /* From the first of its kind. */
-    uint64_t *fixed;  /* Bits of bytes that do not; as many words as the image. */
+    uint16_t n;       /* Number of bytes that differ from flow to flow. */
+    uint8_t *at;      /* Offsets of the bytes that differ. */
+    unsigned widened; /* Number of widenings since the first shape of the kind. */
+    uint64_t *fixed;  /* Mask of the bytes that do not differ; as many words as the image. */
     uint64_t image[];
 };
 
@@ -48,7 +49,8 @@ static uint32_t kind_hash(const struct kind *k)
 
 static bool kind_equal(const struct kind *a, const struct kind *b)
 {
-    return memcmp(a, b, sizeof *a) == 0; /* It has no padding. */
+    /* The struct has no padding, so it can be compared as bytes. */
+    return memcmp(a, b, sizeof *a) == 0;
 }
 
 static struct kind kind_of(const struct of_flow *f)
@@ -84,7 +86,7 @@ void flow_shapes_done(struct flow_shapes *s)
     hmap_done(&s->kinds);
 }
 
-/* A shape for 'image' that is wider than 'from' (NULL: the first of its kind). */
+/* Makes a shape for 'image' that is wider than 'from' (NULL: the first of its kind). */
 static struct flow_shape *widen(struct flow_shapes *s, const struct kind *k,
                                 struct flow_shape *from, const union image *image)
 {

@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows in few bytes: a large node has hundreds of thousands of them, and most are like many others.  Pure.
+/* Stores flows in few bytes: a large node has hundreds of thousands, and most are similar to many
+ * others. Pure.
  *
- * Flows of one table, priority and size have a shape in common: a flow of it, and which of its bytes differ from flow
- * to flow; of each flow only those are kept.  A flow that differs elsewhere begins a wider shape for all that come
- * after it.  So nothing has to be known of what the bytes mean, and nothing is lost.  What is too large for
- * this, or has more sorts than any pipeline of ours, is not packed.  Not thread-safe. */
+ * Flows of one table, priority and size share a shape: one sample flow, and the offsets of the
+ * bytes that differ from flow to flow.  A packed flow keeps only those bytes.  A flow that differs
+ * elsewhere begins a wider shape for all later flows.  So the packing is lossless without
+ * interpreting the bytes.  Flows that are too large, or of more sorts than Tenet's pipeline has,
+ * are not packed. Not thread-safe. */
 #pragma once
 
 #include "base/map.h"
 #include "wire/openflow.h"
 
-#define FLOW_PACK_MAX 256 /* Bytes of a packed flow at most. */
-#define FLOW_UNPACKED 0   /* No shape. */
+#define FLOW_PACK_MAX 256 /* The most bytes that a packed flow has. */
+#define FLOW_UNPACKED 0   /* The flow is not packed. */
 
 struct flow_shape;
 
 struct flow_shapes {
-    struct hmap kinds;          /* The widest shape of each table, priority and size. */
+    struct hmap kinds;          /* The widest shape of each kind (table, priority and size). */
     struct flow_shape **shapes; /* The first is FLOW_UNPACKED. */
     size_t n, cap;
 };
 
 void flow_shapes_init(struct flow_shapes *s);
 void flow_shapes_done(struct flow_shapes *s);
-/* Writes 'f' to 'out' (FLOW_PACK_MAX bytes), without 'cookie', which is known otherwise (what f->cookie has in
- * addition is kept).  Returns its shape; FLOW_UNPACKED: it has none. */
+/* Writes 'f' to 'out' (FLOW_PACK_MAX bytes), without the group's part of the cookie, 'cookie',
+ * which the caller keeps; the extra part of f->cookie is kept. Returns its shape; FLOW_UNPACKED:
+ * the flow cannot be packed. */
 uint16_t flow_pack(struct flow_shapes *s, const struct of_flow *f, uint64_t cookie, uint8_t *out);
-/* How many bytes a packed flow of the shape has. */
+/* The number of bytes of a packed flow of the shape. */
 size_t flow_packed_size(const struct flow_shapes *s, uint16_t shape);
-/* Room that is enough for any flow that was packed. */
+/* A buffer that is large enough for any packed flow. */
 #define FLOW_UNPACK_SIZE (sizeof(struct of_flow) + FLOW_PACK_MAX)
 void flow_unpack(const struct flow_shapes *s, uint16_t shape, uint64_t cookie,
                  const uint8_t *packed, struct of_flow *ret);

@@ -17,7 +17,7 @@ static void reset(struct flow_store *s)
     s->group_buckets = xcalloc(MIN_BUCKETS, sizeof *s->group_buckets);
     s->group_mask = MIN_BUCKETS - 1;
     s->unused = CHUNK_UNITS;
-    s->groups_used = 1; /* Number 0 is none. */
+    s->groups_used = 1; /* Number 0 means no group. */
 }
 
 void flow_store_init(struct flow_store *s)
@@ -83,7 +83,7 @@ static uint32_t take_room(struct flow_store *s, uint32_t units)
         assert(s->n_chunks < UINT32_MAX >> CHUNK_BITS);
         s->chunks = grow(s->chunks, &s->chunks_cap, s->n_chunks + 1, sizeof *s->chunks);
         s->chunks[s->n_chunks++] = xmalloc(CHUNK_UNITS * (size_t) UNIT);
-        s->unused = s->n_chunks == 1; /* Number 0 is none. */
+        s->unused = s->n_chunks == 1; /* Number 0 means no record. */
     }
     id = (uint32_t) (s->n_chunks - 1) << CHUNK_BITS | s->unused;
     s->unused += units;

@@ -4,15 +4,15 @@
 #include "base/mem.h"
 #include "sdn/pipeline.h"
 
-/* Of a record. */
+/* State of a record. */
 enum state {
-    ABSENT,    /* The switch does not have it (as far as we know). */
+    ABSENT,    /* The switch is not known to have it. */
     ADDING,    /* Part of the bundle in flight. */
     INSTALLED, /* The switch has it. */
     REMOVING,  /* Deleted or overwritten by the bundle in flight. */
 };
 
-#define LIST_KEPT 1024 /* Room of a list that stays when it is empty. */
+#define LIST_KEPT 1024 /* Capacity that an empty list keeps. */
 
 static struct flow_record *at(const struct flow_table *t, uint32_t id)
 {
@@ -55,7 +55,7 @@ void flow_table_done(struct flow_table *t)
     list_free(&t->sent);
 }
 
-/* What is in flight is looked at when the answer comes, and all of it after a dump. */
+/* Records in flight are checked when the answer comes, and all records after a dump. */
 static void mark_dirty(struct flow_table *t, uint32_t id)
 {
     struct flow_record *x = at(t, id);
@@ -65,10 +65,10 @@ static void mark_dirty(struct flow_table *t, uint32_t id)
     }
 }
 
-/* Nobody wants it, and the switch does not have it. */
+/* No group wants it, and the switch does not have it. */
 static void drop(struct flow_table *t, uint32_t id)
 {
-    if (!at(t, id)->dirty) { /* Else its turn comes. */
+    if (!at(t, id)->dirty) { /* Otherwise it is settled later. */
         flow_store_remove(&t->store, id);
     }
 }
@@ -88,8 +88,8 @@ static void let_go(struct flow_table *t, uint32_t id)
     }
 }
 
-/* The record that equals 'f', wanted or not: there is one at most; 0: none.  '*ret_taken': the group wants a flow of
- * the key already. */
+/* The record that equals 'f', wanted or not; at most one exists; 0: none.  '*ret_taken': the group
+ * already wants a flow with this key. */
 static uint32_t find(struct flow_table *t, const struct of_flow *f, uint32_t hash, bool *ret_taken)
 {
     uint32_t equal = 0;
@@ -105,7 +105,7 @@ static uint32_t find(struct flow_table *t, const struct of_flow *f, uint32_t has
     return equal;
 }
 
-/* One more flow of the group; true: it did not want it before. */
+/* Adds a flow to the group; returns true if the group did not want it before. */
 static bool want(struct flow_table *t, const struct of_flow *f)
 {
     uint32_t hash = of_flow_hash(f);
@@ -121,7 +121,8 @@ static bool want(struct flow_table *t, const struct of_flow *f)
         return false;
     }
     x->wanted =
-        true; /* Also one that was given up a moment ago, or is in the switch from before. */
+        /* Also a record that the group gave up a moment ago, or that the switch has from before. */
+        true;
     t->n_wanted++;
     mark_dirty(t, id);
     return true;
@@ -147,7 +148,7 @@ uint64_t flow_table_set_group(struct flow_table *t, uint64_t cookie, struct of_f
             x->marked = false;
         }
     }
-    /* It went with the last of its flows when the switch had none of them. */
+    /* The group ended with its last flow, because the switch had none of its flows. */
     g = flow_store_find_group(&t->store, cookie);
     if (!g) {
         return changed ? t->building : 0;
@@ -243,7 +244,7 @@ static uint64_t cookie_of(struct flow_table *t, uint32_t id)
     return flow_store_get(&t->store, id, 0)->cookie;
 }
 
-/* Nobody wants it any more. */
+/* No group wants it any more. */
 static void add_end(struct flow_table *t, struct changes *c, uint32_t id)
 {
     uint16_t idle_s = pipeline_linger_s(cookie_of(t, id));
@@ -265,8 +266,8 @@ static bool same_key(struct flow_table *t, uint32_t a, uint32_t b)
            of_flow_same_key(flow_store_get(&t->store, a, 0), flow_store_get(&t->store, b, 1));
 }
 
-/* Of those with the key of 'of', the record which the switch should have: of those wanted the one with the lowest
- * cookie; 0 when none is wanted. */
+/* The record that the switch should have among those with the key of 'of': the wanted one with the
+ * lowest cookie; 0 when none is wanted. */
 static uint32_t winner(struct flow_table *t, uint32_t hash, uint32_t of)
 {
     uint32_t best = 0;
@@ -280,8 +281,8 @@ static uint32_t winner(struct flow_table *t, uint32_t hash, uint32_t of)
     return best;
 }
 
-/* Settles the key of a record: its winner goes to 'adds' unless the switch has it; any other flow which the
- * switch has for the key is overwritten by that, or deleted when nothing is wanted. */
+/* Settles the key of a record: the winner goes to 'adds' unless the switch has it.  Any other flow
+ * of the key in the switch is overwritten by the winner, or deleted when no flow is wanted. */
 static void settle(struct flow_table *t, uint32_t of, struct changes *deletes, struct changes *adds)
 {
     uint32_t hash = at(t, of)->hash, w = winner(t, hash, of);
@@ -310,7 +311,7 @@ size_t flow_table_build(struct flow_table *t, struct flow_change **ret)
         uint32_t id = t->dirty.records[i];
         struct flow_record *x = at(t, id);
         if (!x->dirty) {
-            continue; /* Settled with another of its key. */
+            continue; /* Already settled with another record of its key. */
         }
         x->dirty = false;
         if (!x->wanted && x->state == ABSENT) {
@@ -347,7 +348,7 @@ void flow_table_built_done(struct flow_table *t, bool committed)
         return;
     }
     t->in_flight = false;
-    /* Changes made meanwhile belong to the generation that is being built. */
+    /* Later changes belong to the generation after this bundle. */
     t->committed = t->building - 1;
     for (size_t i = 0; i < t->sent.n; i++) {
         uint32_t id = t->sent.records[i];

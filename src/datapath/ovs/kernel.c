@@ -5,8 +5,9 @@
 #include <linux/genetlink.h>
 #include <string.h>
 
-/* The list of datapath types in the database names "system" whether the kernel has it or not; the kernel
- * itself knows: the module registers this generic netlink family, and asking for it loads the module. */
+/* The list of datapath types in the database names "system" whether the kernel has it
+ * or not; the kernel itself knows: the module registers this generic netlink family,
+ * and asking for it loads the module. */
 bool kernel_has_datapath(void)
 {
     struct mnl_socket *s = mnl_socket_open2(NETLINK_GENERIC, SOCK_CLOEXEC);
@@ -25,7 +26,8 @@ bool kernel_has_datapath(void)
     bool found = false;
     if (mnl_socket_bind(s, 0, MNL_SOCKET_AUTOPID) == 0 &&
         mnl_socket_sendto(s, h, h->nlmsg_len) >= 0) {
-        /* The family, or an error; the acknowledgement that follows is dropped with the socket. */
+        /* The answer is the family, or an error; the acknowledgement after it is dropped with the
+         * socket. */
         char answer[8192];
         ssize_t n = mnl_socket_recvfrom(s, answer, sizeof answer);
         const struct nlmsghdr *a = (const struct nlmsghdr *) (void *) answer;

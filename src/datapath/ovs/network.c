@@ -19,7 +19,7 @@ static bool remote_equal(const struct sdn_remote *a, const struct sdn_remote *b)
            addresses_equal(&a->addresses, &b->addresses);
 }
 
-/* All but the remotes. */
+/* Compares all members except the remotes. */
 static bool head_equal(const struct sdn_network *a, const struct sdn_network *b)
 {
     if (a->plugin != b->plugin || a->n_cluster != b->n_cluster || a->host_ip != b->host_ip ||
@@ -36,7 +36,8 @@ static bool head_equal(const struct sdn_network *a, const struct sdn_network *b)
     return true;
 }
 
-/* By cookie; remotes that share one (ids that clash in 48 bits) share a group, in a fixed order. */
+/* Sorts by cookie; remotes that share one (ids that clash in 48 bits) share a group, in a fixed
+ * order. */
 static int remote_compare(const void *pa, const void *pb)
 {
     const struct sdn_remote *a = pa, *b = pb;

@@ -15,13 +15,15 @@ LOG_MODULE("openflow");
 #define MAX_IN (1u << 20) /* A message has 64 KiB at most. */
 #define MAX_OUT (256u << 20)
 #define AUDIT_MS 60000
-#define AUDIT_FLOWS 10000 /* The switch forwards nothing in user space while it lists its flows. */
+/* A switch in user space forwards nothing while it lists its flows, so larger tables are audited
+ * less often. */
+#define AUDIT_FLOWS 10000
 #define BUSY_MS 50
-#define FEED_SIZE (256u << 10) /* Of a bundle, as much is put into the buffer at once. */
+#define FEED_SIZE (256u << 10) /* Bytes of a bundle that are put into the buffer at once. */
 #define REFUSED_MIN_MS 200
 #define REFUSED_MAX_MS 10000
 
-#define EXTRA_XID UINT32_MAX /* Of what nobody waits for. */
+#define EXTRA_XID UINT32_MAX /* xid of requests whose answer is not awaited. */
 #define MAX_QUERIES 16
 #define QUERY_MS 5000
 #define METER_MOD_FAILED 12 /* Error type (7.5.4.13) */
@@ -56,21 +58,24 @@ struct of {
     uint32_t next_xid, dump_xid, bundle;
     bool audit; /* The dump in progress is not the first of the connection. */
     struct backoff refusals;
-    size_t refused_wanted; /* How many flows were wanted then. */
+    size_t refused_wanted; /* Number of flows wanted at the last refusal. */
     char trouble[256];
     struct of_stats stats;
     uint32_t
-        meter_xid; /* Of the request to add it; the next one changes it, the one after is a barrier. */
+        /* xid of the request to add the meter; the next xid changes it, the one after is a
+         * barrier. */
+        meter_xid;
     bool has_meter;
     struct list queries;
 
-    /* The bundle in flight: open has first_xid, then each change, then close, then commit or discard. */
+    /* The bundle in flight: opening it has first_xid; each change, closing, and commit or discard
+     * have the xids after it. */
     struct flow_change *changes;
-    size_t n_changes, n_put; /* n_put beyond n_changes: and it was closed. */
+    size_t n_changes, n_put; /* n_put beyond n_changes: the bundle was closed as well. */
     uint32_t first_xid;
     bool failed;
-    bool at_once; /* The commit was sent with it. */
-    bool proven;  /* This switch took flows of pods, so it takes more of them. */
+    bool at_once; /* The commit was sent together with the bundle. */
+    bool proven;  /* This switch accepted flows of pods before, so it will accept more of them. */
 };
 
 static const struct conn_ops conn_callbacks;
@@ -250,7 +255,7 @@ static void on_timer(void *ctx)
     } else if (o->state == REFUSED) {
         dump(o, false);
     } else {
-        /* An audit that is due waits for the bundle in flight. */
+        /* An audit waits for the bundle in flight. */
         loop_timer_arm(o->timer, BUSY_MS);
     }
 }
@@ -299,7 +304,7 @@ static uint32_t close_xid(const struct of *o)
     return o->first_xid + 1 + (uint32_t) o->n_changes;
 }
 
-/* The switch has what is wanted. */
+/* The switch has all wanted flows. */
 static void taken(struct of *o)
 {
     backoff_reset(&o->refusals);
@@ -331,12 +336,13 @@ static void put_change(struct of *o, struct strbuf *out, size_t i)
     }
 }
 
-/* Goes on with the bundle, as far as the buffer may grow: a whole one can have tens of megabytes. */
+/* Continues to send the bundle, as far as the buffer may grow: a whole bundle can have tens of
+ * megabytes. */
 static void feed(struct of *o)
 {
     struct strbuf *out = conn_out(o->conn);
     if (o->failed) {
-        o->n_put = MAX(o->n_put, o->n_changes); /* It is discarded in any case. */
+        o->n_put = MAX(o->n_put, o->n_changes); /* The switch discards the bundle in any case. */
     }
     while (o->n_put < o->n_changes && out->size < FEED_SIZE) {
         put_change(o, out, o->n_put++);
@@ -359,14 +365,15 @@ static void on_drained(void *ctx)
     }
 }
 
-/* Open vSwitch leaves out a change that it refuses, says so, and would commit the rest.  So the bundle is
- * closed first, and committed only when the answer shows that all of it was taken.  But while pods wait to be attached
- * the commit goes with it: their flows only add to what there is, and the switch took such flows before.  Should it
- * refuse one of them nonetheless, what it took is found by a dump, as after every refusal. */
+/* Open vSwitch leaves out a change that it refuses, reports it, and would commit the rest.  So the
+ * bundle is closed first, and committed only when the answer shows that the switch accepted all of
+ * it.  While pods wait to be attached the commit is sent together with the bundle: their flows only
+ * add to the table, and the switch accepted such flows before.  If it refuses one nonetheless, a
+ * dump finds the accepted ones, as after every refusal. */
 void of_sync(struct of *o)
 {
     if (o->state == REFUSED && o->table->n_wanted < o->refused_wanted) {
-        /* Less is wanted now: what was too much may fit. */
+        /* Fewer flows are wanted now, so a table that was full may have room. */
         o->refused_wanted = o->table->n_wanted;
         loop_timer_arm(o->timer, REFUSED_MIN_MS);
     }
@@ -375,7 +382,7 @@ void of_sync(struct of *o)
     }
     size_t n = flow_table_build(o->table, &o->changes);
     if (!n) {
-        taken(o); /* Also when what was refused is not wanted any more. */
+        taken(o); /* Also when the refused flow is not wanted any more. */
         return;
     }
     o->state = IN_FLIGHT;
@@ -448,7 +455,7 @@ static int on_bundle_reply(struct of *o, const struct of_msg *m, struct err *e)
     return 0;
 }
 
-/* The first error of a bundle names the flow at fault. */
+/* The first error of a bundle names the flow that was refused. */
 static void note_failure(struct of *o, const char *error, uint32_t at)
 {
     if (o->failed) {
@@ -479,7 +486,7 @@ static int on_error(struct of *o, const struct of_msg *m, struct err *e)
     }
     const char *error = of_error_text(&er, text);
     if (o->state == METERING && m->xid == o->meter_xid) {
-        return 0; /* It is there already, or the next request fails as well. */
+        return 0; /* The meter exists already, or the next request fails as well. */
     }
     if (o->state == METERING && m->xid == o->meter_xid + 1) {
         o->has_meter = false;
@@ -507,7 +514,7 @@ static int on_error(struct of *o, const struct of_msg *m, struct err *e)
         return 0;
     }
     if (o->state == REFUSED) {
-        return 0; /* What followed in the bundle that was refused. */
+        return 0; /* An error about a later part of the refused bundle. */
     }
     return err_set(e, -EPROTO, "the switch reports an error: %s", error);
 }
@@ -521,7 +528,8 @@ static void on_opened(void *ctx)
     of_put_hello(conn_out(o->conn), o->next_xid++);
 }
 
-/* Without the meter nothing is sent to us, so that no pod can keep the switch or us busy. */
+/* Without the meter the switch sends no packet-ins, so that no pod can keep the switch or the agent
+ * busy. */
 static void prepare(struct of *o)
 {
     struct strbuf *out = conn_out(o->conn);
@@ -608,7 +616,7 @@ static int on_message(struct of *o, const struct of_msg *m, struct err *e)
     case OF_BUNDLE_CONTROL:
         return on_bundle_reply(o, m, e);
     default:
-        return 0; /* Replies to probes, and what the switch tells every controller. */
+        return 0; /* Replies to probes, and messages that the switch sends to every controller. */
     }
 }
 

@@ -9,7 +9,7 @@
 
 LOG_MODULE("ovs");
 
-#define GRACE_MS 3000 /* Setting up may take that long before it counts as an outage. */
+#define GRACE_MS 3000 /* Setting up may take this long before it counts as an outage. */
 
 static struct ovs_dp *of_dp(struct datapath *dp)
 {
@@ -115,7 +115,7 @@ const char *ovs_obstacle(const struct ovs_dp *o)
     return flow_table_in_place(&o->flows, o->net_generation) ? NULL : "flows are being written";
 }
 
-/* Finds out whether the network is in place, and what the agent has to be told about that. */
+/* Determines whether the network is in place, and which events to report to the agent. */
 static void judge(struct ovs_dp *o)
 {
     const char *reason = ovs_obstacle(o);
@@ -142,7 +142,7 @@ static void judge(struct ovs_dp *o)
     if (o->of && of_trouble(o->of)) {
         ovs_report(o, OUTBOX_REFUSED, reason);
     } else if (o->trouble) {
-        return; /* It is known what is wrong; the obstacle is a step on the way back. */
+        return; /* The trouble is reported already; the obstacle is a step on the way back. */
     } else if (now - o->obstacle_since_ms >= GRACE_MS) {
         ovs_report(o, OUTBOX_LOST, reason);
     } else {
@@ -150,7 +150,8 @@ static void judge(struct ovs_dp *o)
     }
 }
 
-/* Calls the agent; false: it closed the datapath, and what was left of it is gone. */
+/* Delivers to the agent.  Returns false if the agent closed the datapath, whose memory is freed
+ * then. */
 static bool deliver(struct ovs_dp *o)
 {
     bool open = outbox_deliver(&o->outbox);
@@ -176,13 +177,14 @@ static void pump(void *ctx)
             setup_step(o);
         }
         if (!o->of && db_is_synced(o->db) && !o->given_up && !setup_obstacle(o)) {
-            /* Not before it is certain that the bridge can be ours: flows are replaced. */
+            /* Connects only when the bridge is certain to be the agent's: its flows are
+             * replaced. */
             o->of = of_new(o->loop, o->mgmt, &o->flows, &of_callbacks, o);
         }
         if (db_is_synced(o->db) && db_rows(o->db)->bridge && !o->given_up) {
             pods_step(o);
             if (o->outbox.has_port && !deliver(o)) {
-                return; /* First, so that links are made while flows are. */
+                return; /* First, so that links are made in parallel with flows. */
             }
         }
         pods_flows(o);
@@ -253,7 +255,7 @@ static int ovs_open(struct loop *l, const struct datapath_config *cfg,
     o->mgmt = xasprintf("%s/%s.mgmt", rundir, bridge);
     o->configured_type = type ? xstrdup(type) : NULL;
     o->kernel_datapath = kernel_has_datapath();
-    o->refusal_meter = OF_REFUSAL_METER; /* Until the switch says no. */
+    o->refusal_meter = OF_REFUSAL_METER; /* True until the switch refuses. */
     flow_table_init(&o->flows);
     smap_init(&o->foreign, NULL);
     outbox_init(&o->outbox, &o->pump, &o->events, ctx);
@@ -277,7 +279,7 @@ static void ovs_set_network(struct datapath *dp, const struct sdn_network *n)
     network_set(o, n);
     refresh_want(o, o->net_generation);
     if (!o->obstacle_since_ms) {
-        o->obstacle_since_ms = ovs_now(o); /* So that 'ready' is said again. */
+        o->obstacle_since_ms = ovs_now(o); /* So that 'ready' is reported again. */
     }
     loop_task_queue(&o->pump);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the "ovs" datapath; docs/ovs.md tells the whole.
+/* The private part of the "ovs" datapath; docs/ovs.md describes the whole.
  *
- * Everything is driven by one task, the pump: whatever happens (an update of the database, an
- * answer of the switch, a call of the agent, a timer) queues it, and it compares what is wanted
- * with what is there, sends what is missing, and tells the agent what became true.  Nothing depends
- * on the order of events, and a connection that broke in the middle of anything needs no special
- * case.
+ * One task, the pump, drives everything: each event (an update of the database, an answer of the
+ * switch, a call of the agent, a timer) queues it.  It compares the desired with the actual state,
+ * sends the difference, and reports changed states to the agent. Nothing depends on the order of
+ * events, and a broken connection needs no special case.
  *
  *     ovs.c      the pump, events, the entry points
  *     setup.c    bridge, vxlan0 and tun0
@@ -37,13 +36,13 @@
 
 #define OVS_TEXT_SIZE 384
 
-/* after.c: what waits until the flows of its generation are in place. */
+/* after.c: an action that waits until the flows of its generation are in place. */
 struct after {
     struct list link;
     uint64_t generation;
     struct of_connection forget;
-    uint64_t at_ms; /* In 'again'. */
-    uint32_t port;  /* Other than 0: 'frame' goes on from there; else 'forget'. */
+    uint64_t at_ms; /* Time of the action while it is in 'again'. */
+    uint32_t port;  /* Not 0: forward 'frame' from this port; 0: delete the connection 'forget'. */
     size_t size;
     uint8_t frame[];
 };
@@ -57,27 +56,28 @@ struct refresh {
 };
 
 struct ovs_dp {
-    struct datapath dp; /* First. */
+    struct datapath dp; /* The first member. */
     struct loop *loop;
     struct datapath_events events;
     void *ctx;
-    char *bridge, *rundir, *mgmt, *configured_type; /* The last one NULL: choose. */
-    bool kernel_datapath;                           /* The kernel has the openvswitch datapath. */
+    /* configured_type is NULL if the agent chooses. */
+    char *bridge, *rundir, *mgmt, *configured_type;
+    bool kernel_datapath; /* The kernel has the openvswitch datapath. */
 
     struct db *db;
-    struct of *of; /* NULL until the bridge was in place once. */
+    struct of *of; /* NULL until the bridge was in place for the first time. */
     struct flow_table flows;
     struct loop_task pump;
     struct loop_timer *timer;
     uint64_t wake_ms; /* When the pump has to run again; UINT64_MAX: only when something happens. */
-    size_t transactions; /* Sent to the database so far. */
+    size_t transactions; /* Number of transactions sent to the database. */
 
     /* network.c */
     bool have_network;
     struct sdn_network net; /* Remotes sorted by cookie. */
-    uint32_t refusal_meter; /* Kept from network to network. */
+    uint32_t refusal_meter; /* Kept when the network changes. */
     size_t refusals_sent, refusals_suppressed;
-    uint64_t net_generation; /* Of the last change of base and remotes. */
+    uint64_t net_generation; /* Generation of the last change of base and remotes. */
 
     /* compile.c */
     struct service_flows *services;
@@ -85,13 +85,16 @@ struct ovs_dp {
 
     /* setup.c */
     bool setup_in_flight;
-    bool was_in_place; /* Since this network was set: what fails now is an outage, no mistake. */
-    bool given_up;     /* 'fatal' was said. */
-    int64_t wait_cfg;  /* cur_cfg that says ovs-vswitchd has seen our change; 0: none made. */
+    /* True once the present network was in place: a later failure is an outage, not a wrong
+     * configuration. */
+    bool was_in_place;
+    bool given_up; /* datapath_events.fatal was called. */
+    /* The cur_cfg at which ovs-vswitchd has seen the agent's change; 0: there is no change. */
+    int64_t wait_cfg;
     int64_t seen_cfg;
     struct backoff setup_retry;
     struct bridge_undo undo;
-    struct smap foreign; /* Names of ports that are not ours, said once. */
+    struct smap foreign; /* Names of ports of other programs, which were logged once. */
     char obstacle[OVS_TEXT_SIZE];
 
     /* pods.c */
@@ -103,20 +106,22 @@ struct ovs_dp {
     size_t pods_view_cap;
 
     struct refresh refresh;
-    struct list after, again; /* By generation; by time: what is forgotten once more. */
-    size_t n_after;           /* Of both. */
+    /* 'after' is sorted by generation; 'again', connections to delete a second time, by time. */
+    struct list after, again;
+    size_t n_after; /* Entries of both lists. */
     struct pool pool;
 
     /* explain.c */
-    struct list traces; /* Under way. */
+    struct list traces; /* Traces under way. */
     struct drop_counts drops;
     struct loop_timer *count;
     bool counting;
 
     struct outbox outbox;
     bool inventory_known, of_was_up;
-    enum outbox_trouble trouble; /* Reported to the agent, and not over. */
-    uint64_t obstacle_since_ms;  /* 0: in place. */
+    enum outbox_trouble trouble; /* Trouble that was reported to the agent and is not over. */
+    /* Time at which the network ceased to be in place; 0: it is in place. */
+    uint64_t obstacle_since_ms;
 };
 
 /* ---- ovs.c ---- */
@@ -130,25 +135,26 @@ const char *ovs_obstacle(const struct ovs_dp *o);
 void ovs_transact(struct ovs_dp *o, struct json *ops, db_done_fn *done, void *ctx);
 
 /* ---- setup.c ---- */
-/* Moves the bridge towards what the network needs. */
+/* Brings the bridge closer to the desired state. */
 void setup_step(struct ovs_dp *o);
-/* What is missing in the bridge and its ports; NULL: nothing. */
+/* The missing part of the bridge and its ports; NULL: none. */
 const char *setup_obstacle(const struct ovs_dp *o);
-void setup_restart(struct ovs_dp *o); /* A new network was set. */
+void setup_restart(struct ovs_dp *o); /* Called when a new network was set. */
 
 /* ---- network.c ---- */
 void network_set(struct ovs_dp *o, const struct sdn_network *n);
-/* The switch refuses packets by this meter from now on; 0: it has none. */
+/* Sets the meter for packets that the switch refuses; 0: the switch has none. */
 void network_set_meter(struct ovs_dp *o, uint32_t meter);
 void network_done(struct ovs_dp *o);
 
 /* ---- compile.c ---- */
-/* 'node_name': of this node. */
+/* 'node_name' is this node's name. */
 void compile_init(struct ovs_dp *o, const char *node_name);
 void compile_done(struct ovs_dp *o);
-/* The network but for its remotes changed: services are compiled for o->net from now on. */
+/* Called when the network changed in more than its remotes: services are compiled for o->net from
+ * now on. */
 void compile_network(struct ovs_dp *o);
-/* As the members of struct datapath_ops. */
+/* These functions implement members of struct datapath_ops. */
 void compile_policy(struct ovs_dp *o, struct policy *p);
 void compile_service(struct ovs_dp *o, const struct sdn_service *old,
                      const struct sdn_project_service *now);
@@ -157,12 +163,13 @@ void compile_settle(struct ovs_dp *o);
 /* ---- pods.c ---- */
 void pods_init(struct ovs_dp *o);
 void pods_done(struct ovs_dp *o);
-void pods_adopt(struct ovs_dp *o); /* Makes records of what the database has. */
-void pods_step(struct ovs_dp *o);  /* Sends what differs to the database. */
+void pods_adopt(struct ovs_dp *o); /* Makes records from the database's rows. */
+void pods_step(struct ovs_dp *o);  /* Sends differences to the database. */
 void pods_flows(struct ovs_dp *o); /* Brings the groups of flows up to date. */
-/* Makes the groups anew after the network changed; returns the generation of what changed. */
+/* Makes the groups anew after the network changed; returns the generation of the changes. */
 uint64_t pods_reflow(struct ovs_dp *o);
-void pods_finish(struct ovs_dp *o); /* Completes what is done, and what takes too long. */
+/* Completes calls that are done, and fails calls that take too long. */
+void pods_finish(struct ovs_dp *o);
 void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *port,
                  datapath_done_fn *done, void *ctx);
 void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
@@ -172,32 +179,34 @@ void pods_set_runtime(struct ovs_dp *o, const char *container_id, const char *if
                       void *ctx);
 void pods_set_vnids(struct ovs_dp *o, const char *pod_namespace, const struct sdn_vnids *v);
 const struct dp_pod *const *pods_view(struct ovs_dp *o, size_t *ret_n);
-/* A port number that nothing uses, not even flows that are on their way out; 0: there is none. */
+/* Returns a port number that nothing uses, not even flows that are being deleted; 0: there is
+ * none. */
 uint32_t pods_take_number(struct ovs_dp *o);
 
-/* The pod of the port with that number, and what limits the ICMP errors it gets; NULL: no pod's. */
+/* Finds the pod of the port with this number, and the token bucket of its ICMP errors; NULL: the
+ * port is no pod's. */
 const struct dp_pod *pods_by_port(const struct ovs_dp *o, uint32_t port,
                                   struct refusal_bucket **ret_bucket);
 
 /* ---- refuse.c ---- */
-/* Answers a packet that the switch dropped and may refuse. */
+/* Answers a packet that the switch dropped with an ICMP error, if the sender may get one. */
 void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p);
 
 /* ---- refresh.c ---- */
-/* The userspace datapath of Open vSwitch (3.1) now and then keeps a cached flow with the actions of
- * before a change for as long as packets use it: its revalidator looks the flow up by a packet and
- * so repairs another one that overlaps it.  What a policy denies could go on.  So after a change of
- * who may reach whom, ovs-vswitchd is told to forget its cache ("revalidator/purge"); the next
- * packet of each kind is looked up in the flows. */
+/* The userspace datapath of Open vSwitch (3.1) sometimes keeps a cached flow with outdated actions
+ * for as long as packets use it: its revalidator looks the flow up by a packet and so repairs
+ * another cached flow that overlaps it.  Traffic that a policy denies could go on.  So after a
+ * change of network policy or VNIDs the agent makes ovs-vswitchd empty its cache
+ * ("revalidator/purge"); the next packet of each kind is looked up in the flows. */
 void refresh_want(struct ovs_dp *o, uint64_t generation);
 void refresh_step(struct ovs_dp *o);
 void refresh_done(struct ovs_dp *o);
 
 /* ---- after.c: connections that end when flows are in place, and frames that go on then.
  *
- * The switch has flows in place before its cache follows: for a moment packets make a connection
- * anew that was forgotten, as it was.  So it is forgotten twice, the second time when the cache has
- * followed, unless it may be again. */
+ * The switch installs flows before its cache follows.  For a moment packets can bring a deleted
+ * connection back by the cached actions.  So the agent deletes it twice, the second time when the
+ * cache has followed, unless the flows allow the connection again. */
 void after_forget(struct ovs_dp *o, const struct of_connection *c);
 void after_keep(struct ovs_dp *o, const struct of_connection *c);
 void after_send(struct ovs_dp *o, uint32_t port, const uint8_t *frame, size_t size);
@@ -210,21 +219,21 @@ void explain_rules(struct datapath *dp, const struct datapath_rules_ops *ops, vo
 void explain_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx);
 void explain_trace(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
                    void *ctx);
-void explain_close(struct ovs_dp *o); /* Before the sessions with the switch end, ... */
-void explain_done(struct ovs_dp *o);  /* ... and after. */
+void explain_close(struct ovs_dp *o); /* Called before the sessions with the switch end. */
+void explain_done(struct ovs_dp *o);  /* Called after the sessions with the switch have ended. */
 
 /* ---- kernel.c ---- */
 /* Whether the kernel has Open vSwitch's datapath (loading its module if it can). */
 bool kernel_has_datapath(void);
 
-/* For tests: what was sent so far. */
+/* For tests: the number of messages sent so far. */
 struct ovs_counters {
     size_t transactions, dumps, bundles, flow_mods;
 };
 struct ovs_counters ovs_get_counters(const struct datapath *dp);
 /* For tests: how often flows are compared with the switch. */
 void ovs_set_audit_ms(struct datapath *dp, uint64_t ms);
-/* For tests: whether the spare ports are there. */
+/* For tests: whether the spare ports are made. */
 bool ovs_ports_are_settled(const struct datapath *dp);
-/* For tests: how long no pod must have come or gone before spare ports do. */
+/* For tests: the time without an ADD or DEL after which spare ports are made and removed. */
 void ovs_set_quiet_ms(struct datapath *dp, uint64_t ms);

@@ -19,7 +19,8 @@ void bridge_undo_merge(struct bridge_undo *u, struct bridge_undo *more)
     u->vxlan |= more->vxlan;
     u->tun |= more->tun;
     if (!u->updates) {
-        u->updates = TAKE(more->updates); /* Else: values from before the first attempt count. */
+        /* Values of an earlier attempt, if there are any, are the older ones and stay. */
+        u->updates = TAKE(more->updates);
     }
     bridge_undo_clear(more);
 }
@@ -37,7 +38,8 @@ const char *plan_datapath_type(const struct ovs_rows *rows, const struct bridge_
     if (!rows->bridge) {
         return want->fallback_type;
     }
-    /* "" means system.  A bridge that works is not taken apart because another type got available. */
+    /* "" means system.  A bridge that works is not rebuilt because another type became
+     * available. */
     const char *type = or_empty(rows->bridge->datapath_type);
     type = *type ? type : "system";
     return streq(type, "system") ? want->fallback_type : type;
@@ -128,7 +130,7 @@ static struct json *map_value(const struct smap *m)
     return map;
 }
 
-/* Columns of 'i' that 'wanted' has, as they are now. */
+/* Returns the columns of 'i' that 'wanted' has, with their present values. */
 static struct json *current_row(const struct row_iface *i, const struct json *wanted)
 {
     struct json *row = json_object();
@@ -168,7 +170,8 @@ static bool column_is_right(const struct row_iface *i, const struct json *now, c
                                     : json_equal(json_get(now, column), wanted);
 }
 
-/* Makes what differs from 'wanted' (taken over) in interface 'i' part of 'ops', and its inverse of 'undo'. */
+/* Appends the columns of interface 'i' that differ from 'wanted' (taken over) to 'ops', and the
+ * inverse to 'undo'. */
 static void update_iface(const struct row_iface *i, struct json *wanted, struct json *ops,
                          struct bridge_undo *undo)
 {
@@ -192,7 +195,8 @@ static void update_iface(const struct row_iface *i, struct json *wanted, struct 
     json_append(undo->updates, ovsdb_update("Interface", ovsdb_where_uuid(i->uuid), TAKE(now)));
 }
 
-/* Plans one port of ours; a reference to it is added to 'new_ports' when it has to be created. */
+/* Plans one of the agent's ports; a reference to it is added to 'new_ports' when it has to be
+ * created. */
 static int plan_port(const struct ovs_rows *rows, const char *name, enum serial serial,
                      struct json *wanted, struct json *ops, struct json *new_ports, bool *created,
                      struct bridge_undo *undo, struct err *e)
@@ -265,7 +269,7 @@ static void update_bridge(const struct row_bridge *b, const char *type, struct j
         json_free(row);
         json_free(now);
     }
-    /* Empty means all versions. */
+    /* An empty set means all versions. */
     if (smap_size(&b->protocols) && !smap_get(&b->protocols, "OpenFlow14")) {
         json_append(ops, ovsdb_mutate("Bridge", ovsdb_where_uuid(b->uuid), "protocols", "insert",
                                       json_string("OpenFlow14")));

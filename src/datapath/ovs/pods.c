@@ -16,18 +16,18 @@ LOG_MODULE("ovs");
 #define RETRY_MIN_MS 50
 #define RETRY_MAX_MS 5000
 #define NUMBER_MIN 3u
-#define NUMBER_MAX 0xfeffu /* OpenFlow 1.0 numbers, which Open vSwitch keeps to, end at 0xff00. */
+#define NUMBER_MAX 0xfeffu /* Open vSwitch uses OpenFlow 1.0 port numbers, which end at 0xff00. */
 
 struct waiter {
     struct list link;
-    datapath_port_fn *port; /* NULL: was told, or is a detach. */
+    datapath_port_fn *port; /* NULL: it was called, or the waiter is a detach. */
     datapath_done_fn *fn;
     void *ctx;
-    int error; /* What to tell once the port is gone; 0 for a detach. */
+    int error; /* The error to report once the port is gone; 0 for a detach. */
     char text[OVS_TEXT_SIZE];
 };
 
-/* What the flows of a pod are made from; port 0: it has none. */
+/* Inputs of a pod's flows; port 0: the pod has no flows. */
 struct pod_flows {
     uint32_t port, ip, vnid;
     bool has_also;
@@ -35,7 +35,7 @@ struct pod_flows {
     struct mac mac;
 };
 
-/* A pod that should have a port, or one whose port is on its way out. */
+/* A pod that should have a port, or whose port is being removed. */
 struct pod_rec {
     struct hmap_node node;
     struct dp_pod *pod;
@@ -43,13 +43,13 @@ struct pod_rec {
     bool wanted;
     bool in_flight;       /* A transaction that inserts or changes its row was sent. */
     bool alone;           /* Its transaction was refused together with others: send it by itself. */
-    bool has_row;         /* As of pods_adopt. */
-    uint32_t number;      /* Port number that we ask for when the row has to be made again. */
-    struct backoff retry; /* Of its transactions. */
+    bool has_row;         /* The row existed at the last pods_adopt. */
+    uint32_t number;      /* The port number to request when the row has to be made again. */
+    struct backoff retry; /* Delays between its transactions after failures. */
     uint64_t deadline_ms; /* 0: none. */
 
-    struct pod_flows flows; /* As they are in the flow table. */
-    uint64_t generation;    /* Of their last change. */
+    struct pod_flows flows; /* The flows in the flow table. */
+    uint64_t generation;    /* The generation of their last change. */
     struct refusal_bucket refusals;
 };
 
@@ -124,7 +124,7 @@ void pods_done(struct ovs_dp *o)
     free(o->pods_view);
 }
 
-/* The row of this pod's port, whether it says so yet or not. */
+/* The row of this pod's port, whether its external_ids name the pod yet or not. */
 static struct row_iface *port_of(const struct ovs_dp *o, const struct pod_rec *r)
 {
     struct row_iface *i = r->pod->port[0] ? ovs_rows_iface(db_rows(o->db), r->pod->port) : NULL;
@@ -137,7 +137,7 @@ static struct row_iface *port_of(const struct ovs_dp *o, const struct pod_rec *r
     return ours ? i : NULL;
 }
 
-/* As port_of, when it says so. */
+/* Like port_of, but only if external_ids name the pod. */
 static struct row_iface *row_of(const struct ovs_dp *o, const struct pod_rec *r)
 {
     struct row_iface *i = port_of(o, r);
@@ -153,7 +153,7 @@ static void wait_for(struct pod_rec *r, datapath_port_fn *port, datapath_done_fn
     list_push_back(&r->waiters, &w->link);
 }
 
-/* Tells all that wait for 'r' the error they have, or 'error' where they have none. */
+/* Reports to all waiters of 'r' the error they have, or 'error' where they have none. */
 static void finish_waiters(struct ovs_dp *o, struct pod_rec *r, int error, const char *text)
 {
     struct list *link;
@@ -166,7 +166,7 @@ static void finish_waiters(struct ovs_dp *o, struct pod_rec *r, int error, const
     r->deadline_ms = 0;
 }
 
-/* The attachment fails; it is told when nothing of it is left. */
+/* Fails the attachment; the waiters are called when nothing of it is left. */
 static void fail_attach(struct ovs_dp *o, struct pod_rec *r, int error, const char *text)
 {
     struct waiter *w;
@@ -223,7 +223,7 @@ static uint64_t vnid_unref(struct ovs_dp *o, uint32_t vnid)
     return flow_table_remove_group(&o->flows, pipeline_vnid_cookie(vnid));
 }
 
-/* The flows it should have.  Their port is the one it has, or the one that was asked for. */
+/* The flows that the pod should have, with the present port number, or else the requested one. */
 static struct pod_flows wanted_flows(const struct ovs_dp *o, const struct pod_rec *r)
 {
     if (!r->wanted) {
@@ -248,7 +248,8 @@ static bool flows_equal(const struct pod_flows *a, const struct pod_flows *b)
            mac_equal(a->mac, b->mac);
 }
 
-/* Flows are grouped by address: one pod has them, whatever the database says. */
+/* Flows are grouped by address: one pod has the flows of an address, even if the database names
+ * several. */
 static bool address_is_free(const struct ovs_dp *o, const struct pod_rec *r)
 {
     const struct pod_rec *x;
@@ -290,7 +291,7 @@ static void update_flows(struct ovs_dp *o, struct pod_rec *r)
                     "port=%s ip=%s", r->pod->port, IP4_TEXT(r->pod->ip));
         want = (struct pod_flows){0};
     }
-    /* The new ones first, so that a VNID group which stays is not touched. */
+    /* New VNIDs first, so that a VNID group which stays is not touched. */
     if (want.port) {
         changed_in(&r->generation, vnid_ref(o, want.vnid));
         changed_in(&r->generation, set_pod_group(o, &want));
@@ -308,7 +309,7 @@ static void update_flows(struct ovs_dp *o, struct pod_rec *r)
 void pods_flows(struct ovs_dp *o)
 {
     struct pod_rec *r;
-    /* First those that go: an address may pass from one pod to another. */
+    /* Removed flows first: an address may pass from one pod to another. */
     HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
         if (!r->wanted) {
             update_flows(o, r);
@@ -390,7 +391,7 @@ static bool number_is_used(const struct ovs_dp *o, uint32_t number)
     return pool_number_is_used(o, number);
 }
 
-/* Goes round, so that the number of a port that just went is not used again soon. */
+/* Wraps around, so that the number of a removed port is not used again soon. */
 uint32_t pods_take_number(struct ovs_dp *o)
 {
     for (uint32_t tries = 0; tries <= NUMBER_MAX - NUMBER_MIN; tries++) {
@@ -400,16 +401,18 @@ uint32_t pods_take_number(struct ovs_dp *o)
             return n;
         }
     }
-    return 0; /* Open vSwitch will say that it has none either. */
+    return 0; /* No number is free; Open vSwitch will report that as well. */
 }
 
 /* ---- transactions ---- */
 
-/* What a transaction is made of: so that an operation which fails can be laid at somebody's door. */
+/* The pods of a transaction, so that a failed operation can be attributed to one of them. */
 struct batch_item {
     size_t first_op;
-    char *container_id, *ifname; /* The record whose row is inserted or changed; or NULL ... */
-    char iface[16];              /* ... and the interface that is removed, or loses its pod. */
+    /* The key of the record whose row is inserted or changed; or NULL. */
+    char *container_id, *ifname;
+    /* Without a key: the interface that is removed, or loses its pod. */
+    char iface[16];
 };
 struct batch {
     struct ovs_dp *o;
@@ -493,11 +496,12 @@ static void on_batch_done(void *ctx, int error, size_t failed, const struct ovsd
             backoff_reset(&r->retry);
             r->alone = false;
         } else if (error == -ENOTCONN) {
-            continue; /* The pump will see what became of it. */
+            continue; /* The pump will see the result in the replica. */
         } else if (b->n == 1 || (failed >= item->first_op && failed < end && failed < b->n_ops)) {
             item_failed(o, r, error, e->text);
         } else if (failed == b->n_ops) {
-            r->alone = true; /* Somebody is at fault; which one shows when each goes by itself. */
+            /* One of the records caused the failure; sending each by itself shows which. */
+            r->alone = true;
         }
     }
     batch_free(b);
@@ -554,18 +558,18 @@ static void step_removals(struct ovs_dp *o, struct batch *b)
     }
 }
 
-/* The name of the pod's port is taken by something else. */
+/* Another program's port has the name of the pod's port. */
 static void name_taken(struct ovs_dp *o, struct pod_rec *r, const struct row_iface *i)
 {
     if (i->removing || (i->port && i->pod) || list_is_empty(&r->waiters)) {
-        return; /* On its way out; or we can do nothing but wait. */
+        return; /* The port is being removed, or the pump can only wait. */
     }
     char text[OVS_TEXT_SIZE];
     snprintf(text, sizeof text, "port %s exists already and is not ours", i->name);
     fail_attach(o, r, -EEXIST, text);
 }
 
-/* Gives pods without a port one; returns how many still have none. */
+/* Assigns ports to pods without one; returns how many still have none. */
 static size_t assign_ports(struct ovs_dp *o)
 {
     size_t waiting = 0;
@@ -651,7 +655,7 @@ static void finish_wanted(struct ovs_dp *o, struct pod_rec *r)
         snprintf(text, sizeof text, "port %s: %s", i->name,
                  i->error ? i->error : "refused by Open vSwitch");
         fail_attach(o, r, -EIO, text);
-    } else if (o->trouble) { /* Waiting would not help: the reason is known. */
+    } else if (o->trouble) { /* Fails at once when waiting would not help: the reason is known. */
         snprintf(text, sizeof text, "%.380s", o->outbox.trouble_reason);
         fail_attach(o, r, o->trouble == OUTBOX_REFUSED ? -EIO : -ENOTCONN, text);
     } else if (ovs_now(o) >= r->deadline_ms) {
@@ -663,7 +667,7 @@ static void finish_wanted(struct ovs_dp *o, struct pod_rec *r)
     }
 }
 
-/* Answers attachments that failed; what they left is removed when the database is back. */
+/* Answers attachments that failed; their rows are removed when the database is back. */
 static void finish_failed(struct ovs_dp *o, struct pod_rec *r)
 {
     struct waiter *w;
@@ -676,12 +680,12 @@ static void finish_failed(struct ovs_dp *o, struct pod_rec *r)
     }
 }
 
-/* Returns whether the record is gone. */
+/* Completes a record that is not wanted; returns whether the record was freed. */
 static bool finish_unwanted(struct ovs_dp *o, struct pod_rec *r)
 {
-    /* The switch need not have removed the flows yet: removing a port keeps ovs-vswitchd busy for up to
-     * 100 ms (the userspace datapath), and whatever uses the address next comes after on the same
-     * connection. */
+    /* The switch need not have removed the flows yet: removing a port keeps ovs-vswitchd busy for
+     * up to 100 ms (the userspace datapath), and later flows for the same address come after on the
+     * same connection. */
     if (o->inventory_known && db_is_synced(o->db) && !r->has_row && !r->in_flight) {
         finish_waiters(o, r, 0, "");
         pool_put(o, r->pod->port, r->pod->ip, r->generation);
@@ -715,7 +719,7 @@ void pods_finish(struct ovs_dp *o)
 
 /* ---- calls of the agent ---- */
 
-/* What speaks against attaching 'p'; NULL: nothing. */
+/* Why 'p' cannot be attached; NULL: it can. */
 static const char *cannot_attach(struct ovs_dp *o, const struct dp_pod *p, int *error,
                                  char text[OVS_TEXT_SIZE])
 {
@@ -765,7 +769,8 @@ void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *por
         const struct row_iface *i = ovs_rows_iface(db_rows(o->db), old->port);
         if (!streq(old->port, old->host_if) && (!i || i->ofport >= 0)) {
             memcpy(r->pod->port, old->port, sizeof old->port);
-        } else { /* It does not work, or is of an earlier version: another one. */
+            /* The present port does not work, or an earlier version made it: make another one. */
+        } else {
             r->pod->port[0] = '\0';
             pool_put(o, old->port, old->ip, r->generation);
         }
@@ -790,7 +795,7 @@ void pods_detach(struct ovs_dp *o, const char *container_id, const char *ifname,
         return;
     }
     if (!r) {
-        /* Whether there is such a port is not known yet. */
+        /* It is not known yet whether the port exists. */
         struct dp_pod p = {.container_id = (char *) container_id, .ifname = (char *) ifname};
         r = rec_new(o, dp_pod_clone(&p));
     }

@@ -14,61 +14,62 @@
 
 LOG_MODULE("ovs");
 
-/* A switch in user space asks each port in turn whether something came, so spare ones cost others' packets time. */
+/* A switch in user space polls each port in turn, so spare ports cost packets of other ports
+ * time. */
 struct limits {
-    size_t low;  /* With fewer free ports more are made ... */
-    size_t high; /* ... up to so many. */
-    size_t keep; /* Of more than this, some go again. */
+    size_t low;  /* With fewer free ports, more are made. */
+    size_t high; /* Ports are made up to this number of free ones. */
+    size_t keep; /* With more free ports than this, some are removed. */
 };
 static const struct limits in_kernel = {8, 24, 64}, in_user_space = {2, 4, 6};
 
-#define STEP 4   /* So many are made at once, as ovs-vswitchd does nothing else meanwhile, ... */
-#define BURST 16 /* ... but so many while pods wait. */
-#define SHRINK_MS 1000 /* Time between two that go, ... */
-#define QUIET_MS 30000 /* ... when no pod has come or gone for so long. */
-/* A port does not get the address again that it just had, if another is free: Open vSwitch may remember for a
- * moment what the two of them were allowed. */
+#define STEP 4         /* Ports made at once, because ovs-vswitchd does nothing else meanwhile. */
+#define BURST 16       /* Ports made at once while pods wait. */
+#define SHRINK_MS 1000 /* Interval between two removals. */
+#define QUIET_MS 30000 /* Removals begin when there was no ADD or DEL for this long. */
+/* A port does not get its last address again if another port is free: Open vSwitch may for a moment
+ * remember flows of this port with this address. */
 #define AGAIN_MS 10000
-#define LATE_MS 5000 /* A port without a number by then is looked at again. */
+#define LATE_MS 5000 /* A port without a number after this time is checked again. */
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 10000
 
 enum state {
-    UNCHECKED, /* Is there a device? */
-    CHECKING,  /* The job has it. */
-    BUSY,      /* The link of the pod that had it is being deleted. */
-    CHECKED,   /* Open vSwitch has to give it a number. */
+    UNCHECKED, /* It is not known whether the device exists. */
+    CHECKING,  /* The worker's job checks the device. */
+    BUSY,      /* The link of the port's last pod is being deleted. */
+    CHECKED,   /* Open vSwitch has to assign the number. */
     FREE,
     USED,
 };
 
 struct pool_port {
     struct hmap_node node;
-    struct list free; /* When FREE. */
+    struct list free; /* In pool.free while the state is FREE. */
     char name[16];
     enum state state;
-    bool listed;      /* There is a row. */
-    uint32_t number;  /* That it should have. */
-    uint32_t last_ip; /* Of the pod that had it last ... */
+    bool listed;      /* The database has a row. */
+    uint32_t number;  /* The port number that the row requests. */
+    uint32_t last_ip; /* The address of the last pod. */
     uint64_t given_back_ms;
-    uint64_t generation; /* ... and whose flows are gone as of this. */
+    uint64_t generation; /* The flows of the last pod are gone as of this generation. */
     uint64_t checked_ms;
-    bool freed;   /* CHECKING: that link went meanwhile. */
-    bool reclaim; /* The link stays, of a pod that nobody knows: make the device anew. */
+    bool freed;   /* CHECKING: the last pod's link was deleted meanwhile. */
+    bool reclaim; /* An unknown pod's link stays on the port: make the device anew. */
 };
 
 struct pool_job {
-    struct ovs_dp *o; /* NULL: was closed. */
+    struct ovs_dp *o; /* NULL: the datapath was closed. */
     int netns_fd;
-    int ends_fd; /* Owned; -1: the other ends are in the same namespace. */
+    int ends_fd; /* Owned; -1: the peers are in the same namespace. */
     bool userspace_switch;
     uint32_t mtu;
     size_t n;
     struct pool_device {
         char name[16];
-        bool unwanted; /* Remove it, rather. */
-        bool reclaim;  /* Also when a pod's link is on it: then make it anew. */
-        bool made;     /* It was not there. */
+        bool unwanted; /* Remove the device instead. */
+        bool reclaim;  /* If a pod's link is on the device, make the device anew. */
+        bool made;     /* The device did not exist. */
         int result;
         struct err error;
     } devices[BURST];
@@ -134,7 +135,7 @@ void pool_init(struct ovs_dp *o)
     o->pool.netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
-/* The other end 'name' is free. */
+/* The peer 'name' is free. */
 static void on_end_free(void *ctx, const char *name)
 {
     struct ovs_dp *o = ctx;
@@ -169,7 +170,7 @@ void pool_done(struct ovs_dp *o)
     hmap_done(&o->pool.ports);
     o->pool.ends = ends_close(o->pool.ends);
     if (o->pool.job) {
-        o->pool.job->o = NULL; /* It needs the namespace yet. */
+        o->pool.job->o = NULL; /* The job needs the namespace until it ends. */
     } else {
         fd_close(o->pool.netns_fd);
     }
@@ -204,7 +205,7 @@ void pool_adopt(struct ovs_dp *o)
         const struct row_iface *i = ovs_rows_iface(db_rows(o->db), p->name);
         bool listed = i && i->port && i->pooled;
         if (!listed && p->listed && p->state != USED && p->state != CHECKING) {
-            drop(o, p); /* Somebody deleted it. */
+            drop(o, p); /* Another program deleted the device. */
         } else {
             p->listed = listed;
         }
@@ -241,7 +242,8 @@ static int switch_offload_off(int ns_fd, const char *name, struct err *e)
     return k;
 }
 
-/* Makes the other end of a port, in its namespace, ready for a pod, whose link has the offloads of this one. */
+/* Makes the peer of a port in its namespace ready for a pod, whose link gets the offloads of the
+ * peer. */
 static int prepare_end(struct rtnl *r, const struct pool_job *job, const char *name, struct err *e)
 {
     struct mac own = ends_mac(name);
@@ -262,7 +264,8 @@ static int add_device(struct rtnl *r, const struct pool_job *job, const char *na
     return rtnl_veth_add(r, &v, e);
 }
 
-/* Finds the other end of a port in 'ends'; one that an earlier version made is in the host's namespace, and moves. */
+/* Finds the peer of a port in 'ends'; a peer that an earlier version made in the host's namespace
+ * is moved. */
 static int find_end(struct rtnl *r, struct rtnl *ends, const struct pool_job *job, const char *name,
                     bool *ret_moved, struct err *e)
 {
@@ -280,13 +283,13 @@ static int find_end(struct rtnl *r, struct rtnl *ends, const struct pool_job *jo
     return k;
 }
 
-/* A pod with a pair of its own leaves the program that led to it. */
+/* A pod with a veth pair of its own leaves behind the program that redirected to it. */
 static void forget_pair(struct rtnl *r, const struct rtnl_link *port)
 {
     redirect_detach(r, port->ifindex, REDIRECT_EGRESS, REDIRECT_ALONE);
 }
 
-/* The end of the switch is brought up last: then the rest is as it shall be. */
+/* The switch's end is brought up last, when the rest is configured. */
 static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_job *job,
                          struct pool_device *d, struct err *e)
 {
@@ -302,7 +305,7 @@ static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_jo
     if (k == 0 && ends) {
         k = find_end(r, ends, job, end, &moved, e);
         if (k == -ENODEV || (k == -EBUSY && d->reclaim)) {
-            /* In a namespace that we do not know, or with a link of a pod that we do not. */
+            /* The peer is in an unknown namespace, or has an unknown pod's link. */
             k = rtnl_link_del(r, name, e);
             k = k < 0 ? k : -ENODEV;
         }
@@ -325,8 +328,8 @@ static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_jo
         k = sysctl_silence(end, e);
         k = k < 0 ? k : bring_up(r, end, NULL, e);
     }
-    /* The host has no business with what passes: neither its IPv6, nor, as a switch in user space sees frames beside the
-     * host's stack, not before it, anything else. */
+    /* The host's stack must not process the frames: neither its IPv6, nor anything else, since a
+     * switch in user space reads frames beside the stack, not before it. */
     k = k < 0 ? k : sysctl_silence(name, e);
     k = k == 0 && job->userspace_switch ? redirect_drop_received(r, l.ifindex, e) : k;
     return k < 0 ? k : bring_up(r, name, NULL, e);
@@ -367,7 +370,7 @@ static void on_removed(void *ctx, int r, size_t failed, const struct ovsdb_msg *
     loop_task_queue(&o->pump);
 }
 
-/* Takes a port out of the bridge; its number may be used again. */
+/* Removes a port from the bridge; its number may be used again. */
 static void remove_row(struct ovs_dp *o, struct pool_port *p)
 {
     struct row_iface *i = ovs_rows_iface(db_rows(o->db), p->name);
@@ -418,7 +421,7 @@ static void job_done(void *ctx)
         if (d->result == -EBUSY) {
             set_state(o, p, p->freed ? UNCHECKED : BUSY);
         } else if (d->result == 0 && d->made && row && row->port && row->ofport > 0) {
-            remove_row(o, p); /* Open vSwitch holds on to the device that was there before. */
+            remove_row(o, p); /* Open vSwitch still uses the deleted device. */
         } else if (d->result == 0) {
             set_state(o, p, CHECKED);
         } else if (p->listed) {
@@ -472,7 +475,7 @@ static void on_inserted(void *ctx, int r, size_t failed, const struct ovsdb_msg 
         struct pool_port *p;
         HMAP_FOREACH (p, struct pool_port, node, &o->pool.ports) {
             if (p->state == CHECKED && !p->listed) {
-                drop(o, p); /* Its device is found again when its number is used next. */
+                drop(o, p); /* The device is found again when its number is used next. */
             }
         }
         retry_later(o);
@@ -503,7 +506,7 @@ static void insert_rows(struct ovs_dp *o)
     }
 }
 
-/* Takes one port that has long been free out of the bridge; its device follows. */
+/* Removes one port that has long been free from the bridge; its device is deleted afterwards. */
 static void shrink(struct ovs_dp *o)
 {
     uint64_t due = o->pool.used_ms + o->pool.quiet_ms;
@@ -525,7 +528,7 @@ static void shrink(struct ovs_dp *o)
 
 /* ---- the step ---- */
 
-/* Follows what Open vSwitch says of each. */
+/* Applies Open vSwitch's state of each port. */
 static void sort_ports(struct ovs_dp *o)
 {
     static struct log_limit limit;
@@ -568,7 +571,7 @@ static void check_devices(struct ovs_dp *o, size_t waiting)
             p->reclaim = false;
         }
     }
-    size_t n = o->pool.n_free; /* With those to come. */
+    size_t n = o->pool.n_free; /* Counts the ports that are being made as well. */
     HMAP_FOREACH (p, struct pool_port, node, &o->pool.ports) {
         n += p->state < FREE;
     }
@@ -583,7 +586,8 @@ static void check_devices(struct ovs_dp *o, size_t waiting)
             }
             char name[16];
             snprintf(name, sizeof name, "tp%u", number);
-            if (!ovs_rows_iface(db_rows(o->db), name)) { /* Else it is somebody else's. */
+            /* Otherwise the port belongs to another program. */
+            if (!ovs_rows_iface(db_rows(o->db), name)) {
                 add(o, name, CHECKING)->number = number;
                 job_add(o, name, false);
             }
@@ -602,10 +606,11 @@ void pool_step(struct ovs_dp *o, size_t waiting)
 {
     sort_ports(o);
     if (waiting && o->pool.n_free) {
-        loop_task_queue(&o->pump); /* They were asked before. */
+        /* The pump served waiting pods before these ports became free: run it again. */
+        loop_task_queue(&o->pump);
     }
     if (setup_obstacle(o)) {
-        return; /* The bridge comes first. */
+        return; /* The bridge has to exist first. */
     }
     if (o->pool.retry.due_ms > ovs_now(o)) {
         ovs_wake_at(o, o->pool.retry.due_ms);
@@ -627,7 +632,7 @@ const char *pool_take(struct ovs_dp *o, uint32_t ip)
     struct pool_port *p, *best = NULL;
     LIST_FOREACH (p, struct pool_port, free, &o->pool.free) {
         bool again = p->last_ip == ip && ovs_now(o) < p->given_back_ms + AGAIN_MS;
-        best = best && again ? best : p; /* The first, when all had it. */
+        best = best && again ? best : p; /* The first free port, if all had this address. */
         if (!again) {
             break;
         }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports that are in the bridge before a pod needs them.
+/* A pool of ports that are in the bridge before a pod needs them.
  *
- * Adding a port keeps ovs-vswitchd busy for milliseconds and removing one for tens of them, all the more the more
- * ports there are, and what wants something of it meanwhile waits.  So ports stay: a pod takes one, with its
- * number, and gives it back.  The port's device is one end of a veth pair; the pod's link is on the other end (ends.h).
+ * Adding a port keeps ovs-vswitchd busy for milliseconds and removing one for tens of them, more so
+ * with many ports, and other requests to it wait meanwhile.  So ports stay: a pod takes one, with
+ * its number, and gives it back. The port's device is one end of a veth pair; the pod's link is on
+ * the other end (ends.h).
  *
- * Whether a port is of the pool, and whose it is, says its Interface row (rows.h); what is here follows from the
- * rows.  Devices are made on a worker thread.  On the loop's thread. */
+ * The Interface row of a port (rows.h) says whether it belongs to the pool, and to which pod; the
+ * state here follows from the rows. Devices are made on a worker thread. On the loop's thread. */
 #pragma once
 
 #include "base/map.h"
@@ -19,36 +20,37 @@ struct pool_job;
 
 struct pool {
     struct hmap ports; /* struct pool_port, by name. */
-    struct list free;  /* Of them, those that a pod can have; the longest unused first. */
+    struct list free;  /* The ports that a pod can have; the longest unused first. */
     size_t n_free;
-    int netns_fd;         /* Where the devices are made. */
-    struct ends *ends;    /* And their other ends; NULL: there, too. */
-    struct pool_job *job; /* Devices that are being made; NULL: none. */
-    bool inserting;       /* Rows are. */
-    bool filling;         /* There were few, and are not yet many. */
-    struct backoff retry; /* Also keeps the removals of ports apart. */
+    int netns_fd;         /* The network namespace in which devices are made. */
+    struct ends *ends;    /* The namespace of their peers; NULL: the same namespace. */
+    struct pool_job *job; /* The worker's job that makes devices; NULL: none. */
+    bool inserting;       /* A transaction that makes rows is under way. */
+    bool filling;         /* Free ports were below 'low', and are not at 'high' yet. */
+    struct backoff retry; /* The next attempt; also separates removals of ports. */
     uint64_t used_ms;
-    uint64_t quiet_ms; /* So long after the last use ports may go again. */
+    uint64_t quiet_ms; /* Time after the last use from which ports may be removed. */
 };
 
 void pool_init(struct ovs_dp *o);
-/* Before the first step.  'run_dir' NULL: pods' links are always veth pairs. */
+/* Opens the pool before the first step.  'run_dir' NULL: pods' links are always veth pairs. */
 void pool_open_ends(struct ovs_dp *o, const char *run_dir);
 void pool_done(struct ovs_dp *o);
-void pool_adopt(struct ovs_dp *o); /* Learns what the database has. */
-/* Makes free what has become so, and more of them when few are left; 'waiting' pods have none. */
+void pool_adopt(struct ovs_dp *o); /* Reads the ports from the database. */
+/* Frees ports that have become free, and makes more when few are left; 'waiting' is the number of
+ * pods without a port. */
 void pool_step(struct ovs_dp *o, size_t waiting);
-/* Whether nothing is being made or looked at. */
+/* Whether no port is being made or checked. */
 bool pool_is_settled(const struct ovs_dp *o);
 bool pool_number_is_used(const struct ovs_dp *o, uint32_t number);
 
-/* A free port for the pod with address 'ip', which has it from now on; NULL: there is none. */
+/* Takes a free port for the pod with address 'ip'; NULL: there is none. */
 const char *pool_take(struct ovs_dp *o, uint32_t ip);
-/* Returns port 'name' after the row no longer names its pod; its flows are gone as of 'generation'.  Nothing when it
- * is not of the pool. */
+/* Returns port 'name' after the row no longer names its pod; its flows are gone as of 'generation'.
+ * Does nothing when it is not of the pool. */
 void pool_put(struct ovs_dp *o, const char *name, uint32_t ip, uint64_t generation);
 
-/* The device of a port may be gone: it is made again. */
+/* Called when the device of a port may be gone: checks it, and makes it again. */
 void pool_link_gone(struct ovs_dp *o, const char *name);
 
 /* ---- wire.c: datapath_wire and what goes with it ---- */

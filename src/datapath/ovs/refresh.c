@@ -7,9 +7,9 @@
 
 LOG_MODULE("ovs");
 
-/* What was under way when the flows changed has been through by then. */
+/* Delay after which all packets that were under way at the change of the flows have passed. */
 #define SETTLE_MS 100
-/* Every packet's next of its kind is looked up anew: not more often than that. */
+/* The least interval of purges: after each one, the next packet of every kind is looked up anew. */
 #define INTERVAL_MS 1000
 
 void refresh_want(struct ovs_dp *o, uint64_t generation)

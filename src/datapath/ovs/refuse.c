@@ -14,8 +14,9 @@ void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p)
         return;
     }
     struct refusal_sender s = {pod->ip, pod->mac, sdn_gateway(&o->net)};
-    /* Sent with what is left of it as padding: when Open vSwitch's own tracker (3.1) translates what an ICMP error
-     * quotes, it writes to where a whole TCP header would have its checksum, whether that is in the packet or not. */
+    /* The packet is sent with the unused rest of the buffer as padding.  Open vSwitch's own tracker
+     * (3.1), when it translates the packet quoted in an ICMP error, writes to the place of the
+     * checksum of a complete TCP header, even beyond the end of the packet. */
     uint8_t frame[REFUSAL_SIZE_MAX] = {0};
     size_t size = refusal_make(&s, code, p->data, p->size, frame);
     if (!size) {

@@ -263,7 +263,7 @@ static int apply_iface(struct ovs_rows *r, const char *uuid, enum ovsdb_change c
     }
     int k = read_iface(r, i, row, change == OVSDB_MODIFY, e);
     if (!i->name) {
-        iface_free(r, i); /* So that each row has one. */
+        iface_free(r, i); /* Keep no row without a name: the index by name needs one. */
     }
     return k;
 }
@@ -395,7 +395,8 @@ struct json *pod_to_ids(const struct dp_pod *p)
     snprintf(vnid, sizeof vnid, "%" PRIu32, p->vnid);
     snprintf(also, sizeof also, "%" PRIu32, p->also_vnid);
     bool pooled = !streq(p->port, p->host_if);
-    /* In the order of pod_keys.  "sandbox" and "ip" are what the original's tools look for. */
+    /* In the order of pod_keys.  "sandbox" and "ip" are the keys that openshift-sdn's tools
+     * read. */
     const char *values[] = {
         p->container_id,
         p->ifname,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A replica of the rows of the Open_vSwitch database that we need, kept by update2 notifications.  Pure.
+/* A replica of the rows of the Open_vSwitch database that the agent needs, updated by update2
+ * notifications. Pure.
  *
- * Columns are those of ovs-vswitchd.conf.db(5).  Rows belong to the replica; pointers are valid until the
- * next ovs_rows_apply or ovs_rows_clear.  After a batch of updates ovs_rows_link says what is in our
- * bridge. */
+ * Columns are those of ovs-vswitchd.conf.db(5). Rows belong to the replica; pointers are valid
+ * until the next ovs_rows_apply or ovs_rows_clear. After a batch of updates ovs_rows_link finds the
+ * ports of the agent's bridge. */
 #pragma once
 
 #include "base/map.h"
@@ -33,27 +34,28 @@ struct row_iface {
     struct smap options, external_ids;
     int64_t ofport;                      /* 0: none yet, -1: Open vSwitch could not add it. */
     int64_t ofport_request, mtu_request; /* 0: none. */
-    struct row_port *port; /* Set by ovs_rows_link: its port, when that is in our bridge. */
-    struct dp_pod *pod;    /* What external_ids say; NULL: not a pod of ours. */
-    bool pooled;           /* A port of the pool; when it has no pod it is free. */
-    bool removing;         /* For the user: its removal, or that of its pod, was sent. */
+    struct row_port *port; /* Set by ovs_rows_link: its port, if that is in the agent's bridge. */
+    struct dp_pod *pod;    /* The pod that external_ids describe; NULL: no pod of the agent. */
+    bool pooled;           /* A port of the pool; without a pod it is free. */
+    /* Set by the module's user: the removal of the port, or of its pod, was sent. */
+    bool removing;
 };
 
 struct ovs_rows {
     struct hmap bridges, ports, ifaces, ifaces_by_name;
-    char root[OVSDB_UUID_SIZE]; /* The row of table Open_vSwitch; "": none seen. */
+    char root[OVSDB_UUID_SIZE]; /* UUID of the row of table Open_vSwitch; "": none received. */
     struct smap root_bridges;   /* Uuids. */
     int64_t next_cfg, cur_cfg;
-    struct row_bridge *bridge; /* Ours, by ovs_rows_link; NULL: absent. */
+    struct row_bridge *bridge; /* The agent's bridge, found by ovs_rows_link; NULL: absent. */
 };
 
 void ovs_rows_init(struct ovs_rows *r);
 void ovs_rows_done(struct ovs_rows *r);
 void ovs_rows_clear(struct ovs_rows *r);
-/* Monitor request for these tables and columns (owned). */
+/* Returns the monitor request for these tables and columns (owned). */
 struct json *ovs_rows_monitor(void);
-/* An ovsdb_row_fn; 'ctx' is the struct ovs_rows.  A row that is unknown or there already is -EBADMSG:
- * then the replica is not what the server thinks it is, and must be fetched again. */
+/* An ovsdb_row_fn; 'ctx' is the struct ovs_rows. -EBADMSG: a changed row is unknown, or a new row
+ * exists already.  The replica then differs from the server's view, and must be fetched again. */
 int ovs_rows_apply(void *ctx, const char *table, const char *uuid, enum ovsdb_change change,
                    const struct json *row, struct err *e);
 void ovs_rows_link(struct ovs_rows *r, const char *bridge);
@@ -65,14 +67,14 @@ struct row_iface *ovs_rows_iface(const struct ovs_rows *r, const char *name);
 
 #define POD_POOL_KEY "tenet-pool" /* The port is of the pool. */
 
-/* The pod whose port is 'port'; NULL when 'ids' (values: strings) are not those of a pod, or not
- * readable. */
+/* Reads the pod whose port is 'port' from 'ids' (values are strings); NULL when they describe no
+ * pod or are not readable. */
 struct dp_pod *pod_from_ids(const struct smap *ids, const char *port);
-/* An OVSDB map.  A port that is not the link itself is of the pool. */
+/* Returns an OVSDB map.  A port whose name differs from the pod's link is of the pool. */
 struct json *pod_to_ids(const struct dp_pod *p);
-/* Mutations of external_ids that make 'p' of whatever is there, other keys being kept. */
+/* Returns mutations of external_ids that replace any pod by 'p' and keep other keys. */
 struct json *pod_update_ids(const char *iface_uuid, const struct dp_pod *p);
-/* A mutation that makes the port of the pool free again. */
+/* Returns a mutation that makes a port of the pool free again. */
 struct json *pod_clear_ids(const char *iface_uuid);
-/* All that is stored (so without 'ready'). */
+/* Compares all stored members (all except 'ready'). */
 bool pod_equal(const struct dp_pod *a, const struct dp_pod *b);

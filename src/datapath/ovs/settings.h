@@ -8,6 +8,6 @@
 #define OVS_RUN_DIR "ovs.runDir"    /* Folder with BRIDGE.mgmt, the OpenFlow socket. */
 #define OVS_BRIDGE "ovs.bridge"     /* Name of the bridge. */
 #define OVS_DATAPATH_TYPE \
-    "ovs.datapathType" /* "system" or "netdev"; none: system where the kernel has it. */
+    "ovs.datapathType" /* "system" or "netdev"; no value: system where the kernel has it. */
 
 extern const struct datapath_setting ovs_settings[]; /* Ends with a NULL key. */

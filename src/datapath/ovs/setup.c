@@ -49,12 +49,12 @@ static void on_undone(void *ctx, int r, size_t failed, const struct ovsdb_msg *r
         log_error("what was set up could not be removed again", "reason=\"%s\"", e->text);
     }
     o->setup_in_flight = false;
-    o->outbox.fatal = o->given_up; /* Else another network was set meanwhile. */
+    o->outbox.fatal = o->given_up; /* Otherwise another network was set meanwhile. */
     loop_task_queue(&o->pump);
 }
 
-/* The network cannot be as it was asked for.  Before it ever was in place that is a mistake in the
- * configuration: take back what was done, and say so.  Later it is an outage that may pass. */
+/* The desired network is impossible.  Before it was ever in place this is a wrong configuration:
+ * undo the changes, and report it.  Later it is an outage that may pass. */
 static void cannot(struct ovs_dp *o, const char *reason)
 {
     snprintf(o->obstacle, sizeof o->obstacle, "%s", reason);
@@ -89,7 +89,7 @@ static void on_setup_done(void *ctx, int r, size_t failed, const struct ovsdb_ms
     }
     retry_later(o);
     if (r == -EAGAIN || r == -EEXIST || r == -ENOENT || r == -ENOTCONN) {
-        /* Somebody else changed the same rows: look again at what is there now. */
+        /* Another program changed the same rows: read them again and plan anew. */
         log_debug("set-up of the bridge to be repeated", "reason=\"%s\"", e->text);
         return;
     }
@@ -105,7 +105,7 @@ static void send_setup(struct ovs_dp *o, struct json *ops)
     ovs_transact(o, ops, on_setup_done, o);
 }
 
-/* What is wrong with one of our two ports; '*pending': nothing known yet. */
+/* The problem of one of the two ports; '*pending': nothing is known yet. */
 static bool port_problem(const struct ovs_dp *o, const char *name, int64_t number, char *out,
                          size_t size, bool *pending)
 {
@@ -142,12 +142,12 @@ static void warn_foreign(struct ovs_dp *o)
     }
 }
 
-/* The database is as wanted: has Open vSwitch done it? */
+/* The database has the desired state: check whether Open vSwitch applied it. */
 static void check_ports(struct ovs_dp *o)
 {
     const struct ovs_rows *rows = db_rows(o->db);
     bool asked = o->wait_cfg > 0;
-    /* After a restart with another database its numbers start again. */
+    /* After a restart with another database, its sequence numbers start again. */
     if (asked && rows->cur_cfg < MIN(o->wait_cfg, rows->next_cfg)) {
         snprintf(o->obstacle, sizeof o->obstacle,
                  "ovs-vswitchd does not answer (cur_cfg %" PRId64 " of %" PRId64 ")", rows->cur_cfg,
@@ -164,10 +164,11 @@ static void check_ports(struct ovs_dp *o)
     }
     snprintf(o->obstacle, sizeof o->obstacle, "%s", problem);
     if (pending && !asked) {
-        return; /* Open vSwitch is not up yet. */
+        return; /* Open vSwitch has not started yet. */
     }
     if (!asked || o->was_in_place) {
-        /* It failed before our time, or the reason may be gone by now: have it tried again. */
+        /* The port failed before this agent started, or the reason may have passed: let Open
+         * vSwitch try again. */
         if (o->was_in_place) {
             ovs_report(o, OUTBOX_LOST, problem);
         }
@@ -186,7 +187,7 @@ void setup_step(struct ovs_dp *o)
     if (rows->cur_cfg != o->seen_cfg) {
         o->seen_cfg = rows->cur_cfg;
         if (o->of) {
-            of_kick(o->of); /* ovs-vswitchd did something: it lives. */
+            of_kick(o->of); /* ovs-vswitchd changed a row, so it is alive. */
         }
     }
     if (o->given_up || o->setup_in_flight) {

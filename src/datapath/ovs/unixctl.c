@@ -18,7 +18,8 @@ struct unixctl_call {
     struct loop *loop;
     int fd;
     struct loop_fd *watch;
-    struct loop_timer *timer; /* Also brings what failed at once. */
+    /* The time limit; the timer also reports an immediate failure. */
+    struct loop_timer *timer;
     struct strbuf in, out;
     size_t sent;
     struct ovsdb_framer framer;
@@ -109,7 +110,7 @@ static void on_event(void *ctx, unsigned events)
     }
 }
 
-/* "RUNDIR/ovs-vswitchd.PID.ctl" (ovs-appctl(8)). */
+/* The socket's name is "RUNDIR/ovs-vswitchd.PID.ctl" (ovs-appctl(8)). */
 static int find_socket(const char *rundir, char **ret, struct err *e)
 {
     CLEANUP_FREE char *pid_path = xasprintf("%s/ovs-vswitchd.pid", rundir);

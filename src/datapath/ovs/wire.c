@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wires: what is between a pod's link and a port of the pool.
+/* Wires between a pod's link and a port of the pool.
  *
- * A link that is on the port's other end (ends.h) needs none.  Others, those of pods with limits, of pods that an earlier
- * version attached, or of a kernel without macvlan, are one end of a veth pair of their own, whose frames programs hand
- * over (net/kernel/redirect.h). */
+ * A macvlan on the port's peer (ends.h) needs no wire.  Pods with limits, pods that an earlier
+ * version attached, and pods on a kernel without macvlan have a veth pair of their own; eBPF
+ * programs hand its frames over (net/kernel/redirect.h). */
 #include "datapath/limit.h"
 #include "datapath/ovs/ovs.h"
 
@@ -17,9 +17,10 @@
 
 /* The links of a wire. */
 struct wire_links {
-    struct rtnl_link link;  /* Of the pod. */
-    struct rtnl_link port;  /* Of the switch; */
-    struct rtnl_link other; /* what this one sends, the switch receives. */
+    struct rtnl_link link; /* The pod's link. */
+    struct rtnl_link port; /* The switch's port. */
+    /* The peer of the port: the switch receives the frames that it sends. */
+    struct rtnl_link other;
 };
 
 static int links_of(struct rtnl *r, const struct dp_wire *w, struct wire_links *ret, struct err *e)
@@ -40,7 +41,7 @@ static struct redirect from_bridge(const struct rtnl_link *bridge, const struct 
         .ifindex = bridge->ifindex, .hook = REDIRECT_INGRESS, .to = l->port.ifindex};
 }
 
-/* The hook is on the bridge before the link is. */
+/* The hook is put on the bridge before the pod's link is in it. */
 static int wire_by_bridge(struct rtnl *r, const struct wire_links *l, struct err *e)
 {
     struct rtnl_link bridge;
@@ -63,7 +64,7 @@ static int check_bridge(struct rtnl *r, const struct wire_links *l, struct err *
     return redirect_check(r, &in, e);
 }
 
-/* What the pod sends.  With a limit it waits in a queue on its way, which only links that send have. */
+/* The direction from the pod.  A limit is a queue, which only the sending side of a link has. */
 static struct redirect inwards(const struct dp_wire *w, const struct wire_links *l)
 {
     bool limited = w->limits.from_pod;
@@ -104,7 +105,7 @@ int wire_end(struct datapath *dp, const char *port, const char *host_if)
     return ends_of(dp) && (!port || streq(end, host_if)) ? ends_fd(ends_of(dp)) : -1;
 }
 
-/* A port made when the network had another MTU. */
+/* The port was made when the network had another MTU. */
 static int set_mtu(struct rtnl *r, struct rtnl *ends, const struct dp_wire *w, struct err *e)
 {
     struct rtnl_link_set port = RTNL_LINK_SET_INIT(w->port), end = RTNL_LINK_SET_INIT(w->host_if);
@@ -140,8 +141,8 @@ static int on_end(int ns_fd, const struct dp_wire *w,
     return k < 0 ? err_prefix(e, "port %s", w->port) : 0;
 }
 
-/* Of a port whose other end is in a namespace that we do not know (that of an agent with another folder) it is not known
- * either whether a pod is on it: then there is one. */
+/* If the peer is in an unknown namespace (that of an agent with another folder), it is also unknown
+ * whether a pod is on it: assume that there is one. */
 int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -158,7 +159,7 @@ int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struc
     if (k < 0) {
         return k;
     }
-    struct smap idle; /* Ends without a pod. */
+    struct smap idle; /* Peers without a pod are not listed. */
     smap_init(&idle, NULL);
     for (size_t i = 0; i < n_there; i++) {
         if (mac_equal(there[i].mac, ends_mac(there[i].name))) {
@@ -180,7 +181,8 @@ int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struc
     return 0;
 }
 
-/* What a limited pod sends waits in the queue of the port's other end, which has to be where the pod's own link is. */
+/* A limited pod's frames wait in the queue of the port's peer, which has to be where the pod's own
+ * link is. */
 static int fetch_end(struct datapath *dp, struct rtnl *r, const struct dp_wire *w, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *ends = NULL;
@@ -261,7 +263,7 @@ static int check_limits(struct rtnl *r, const struct dp_wire *w, const struct wi
 int wire_check(struct datapath *dp, const struct dp_wire *w, struct err *e)
 {
     if (streq(w->host_if, w->port)) {
-        return 0; /* An earlier version's: the link itself is the port. */
+        return 0; /* A pod of an earlier version: the link itself is the port. */
     }
     int ns_fd = wire_end(dp, w->port, w->host_if);
     if (ns_fd >= 0) {
