@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A datapath: what carries packets on a node.
+/* A datapath forwards packets on a node.
  *
  * The agent states intent: what the network is, which pods are attached, which policies and
- * services hold.  The datapath keeps moving the real thing there by the smallest difference, also
- * after its switch died and came back, and never tears down what is right.  How it does that (flows
- * of Open vSwitch, maps of eBPF programs) is not visible here.  ops.h says what each call means to
- * the datapath that implements it; the functions here go by the table of datapaths.
+ * services apply. The datapath brings the actual state there by the smallest difference, also after
+ * its switch was restarted, and never removes correct state. How it does that (flows of Open
+ * vSwitch, maps of eBPF programs) is not visible here. ops.h says what each call means to the
+ * datapath that implements it; the functions here go by the table of datapaths.
  *
  * Pods are stored with their ports by the datapath itself, so that a restarted agent finds them:
  * datapath_pods is the only truth about attachments.
@@ -22,18 +22,19 @@
 #include "wire/cni_runtime.h"
 
 struct dp_pod {
-    char *container_id; /* CNI_CONTAINERID; the key together with ifname. */
-    char *ifname;       /* In the pod: "eth0". */
+    char *container_id; /* CNI_CONTAINERID; the key, together with ifname. */
+    char *ifname;       /* The interface's name in the pod: "eth0". */
     char *pod_namespace;
     char *pod_name;
-    char *netns; /* Path as the runtime gave it; may be gone. */
+    char *netns; /* The path of the network namespace from the runtime; the file may be gone. */
     char host_if
-        /* The pod's link outside of it: the host's end of a veth pair, or as datapath_end has
-         * it. */
+        /* The pod's link on the host: the host's end of a veth pair, or the port's peer of
+         * datapath_end. */
         [16];
     char port[16]; /* The port that host_if leads to (output only). */
     bool pair;     /* Input of datapath_attach: require a veth pair. */
-    /* Set by datapath_set_runtime, as texts of wire/cni_runtime.h; NULL: none. */
+    /* Host ports and limits set by datapath_set_runtime, as texts of wire/cni_runtime.h; NULL:
+     * none. */
     char *host_ports, *bandwidth;
     uint32_t ip;
     struct mac mac;
@@ -41,7 +42,7 @@ struct dp_pod {
     bool has_also; /* While the project moves, packets with 'also_vnid' are accepted as well. */
     uint32_t also_vnid;
     bool ready; /* Packets of the pod are forwarded (output only). */
-    /* Number by which the datapath knows the port; 0: none yet (output only). */
+    /* The datapath's number of the port; 0: none yet (output only). */
     uint32_t port_number;
 };
 struct dp_pod *dp_pod_clone(const struct dp_pod *p);
@@ -55,25 +56,28 @@ struct policy;
 struct rtnl;
 struct rtnl_link;
 
-/* Words for a datapath in logs, conditions and Events. */
+/* Names of a datapath, and of its failures, in logs, conditions and Events. */
 struct datapath_words {
-    const char *title;       /* "Open vSwitch" */
-    const char *lost_reason; /* Reason of conditions when it is gone: "OpenVSwitchGone". */
-    /* Reason of conditions when it refuses what it is asked: "FlowsRefused". */
+    const char *title; /* "Open vSwitch" */
+    /* Reason of conditions when the datapath is lost: "OpenVSwitchGone". */
+    const char *lost_reason;
+    /* Reason of conditions when the datapath refuses a change: "FlowsRefused". */
     const char *refused_reason;
-    /* Name of the VXLAN link that it makes; NULL: Open vSwitch makes the link. */
+    /* Name of the VXLAN link that the datapath makes; NULL: Open vSwitch makes the link. */
     const char *vxlan_link;
 };
 
 struct datapath_config {
     const char *kind;      /* "ovs" or "ebpf" */
     const char *node_name; /* The name of this node, for services whose traffic stays on it. */
-    const char *run_dir;   /* The agent's folder; what survives the agent is kept below. */
-    /* Texts by key, checked by datapath_check_setting; NULL: all by default. */
+    /* The agent's folder; files and mounts that outlive the agent are below it. */
+    const char *run_dir;
+    /* Settings: text by key, checked by datapath_check_setting; NULL: all have their defaults. */
     const struct smap *settings;
-    struct datapath_prepared *prepared; /* From datapath_prepare; datapath_open takes it over. */
-    /* For datapath_open: the network that datapath_set_network is about to set, as far as it is
-     * known, so that slow look-ups begin early; or NULL. */
+    /* The result of datapath_prepare; datapath_open takes it over. */
+    struct datapath_prepared *prepared;
+    /* Input of datapath_open: the network that datapath_set_network is about to set, as far as it
+     * is known, so that slow look-ups begin early; or NULL. */
     const struct sdn_network *expected;
 };
 
@@ -83,26 +87,27 @@ struct datapath_events {
     /* The set network is in place.  Called each time this becomes true: after datapath_set_network,
      * and again after 'lost' or 'refused'. */
     void (*ready)(void *ctx);
-    /* What carries packets is gone, or does not answer; once per outage, with the reason. */
+    /* The switch or the programs that forward packets are gone, or do not answer; called once per
+     * outage, with the reason. */
     void (*lost)(void *ctx, const char *reason);
-    /* What carries packets is there and refuses a part of what it is asked, so that nothing new
-     * comes into effect; once until 'ready', with the reason.  'lost' may follow, or come
-     * before. */
+    /* The switch or the kernel refuses a change, so that nothing new comes into effect; called once
+     * until 'ready', with the reason. 'lost' may follow, or come before. */
     void (*refused)(void *ctx, const char *reason);
-    /* What was asked for cannot be done on this host (VXLAN port taken, no datapath of the type,
-     * ...): a configuration error that repeating will not mend.  Nothing was changed. */
+    /* The desired network is impossible on this host, for example because the VXLAN port is taken
+     * or the kernel has no datapath of the type: a configuration error that a retry does not solve.
+     * Nothing was changed. */
     void (*fatal)(void *ctx, const char *reason);
     /* A pod's packet that waits for the endpoints of an idle service; 'port' is the number of
      * the pod's port.  Optional. */
     void (*held)(void *ctx, uint32_t port, const uint8_t *frame, size_t size);
-    /* No pod's link is on the other end 'name' (datapath_end) any more.  Comes from within the
-     * loop.  Optional. */
+    /* No pod's link is on the peer 'name' (datapath_end) any more.  Called by the loop.
+     * Optional. */
     void (*link_gone)(void *ctx, const char *name);
 };
 
 /* Checks the name of a datapath; -EINVAL: there is none of this name. */
 int datapath_check_kind(const char *kind, struct err *e);
-/* Words for the datapath 'kind', which exists. */
+/* Returns the names of the datapath 'kind', which must exist. */
 const struct datapath_words *datapath_words(const char *kind);
 /* Checks the value of a setting of any datapath.  -ENOENT: no datapath has the key; -EINVAL: the
  * value is wrong. */
@@ -110,7 +115,7 @@ int datapath_check_setting(const char *key, const char *value, struct err *e);
 
 /* The calls below are explained at the members of struct datapath_ops (ops.h). */
 int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e);
-/* NULL: the datapath has nothing to prepare. */
+/* Returns NULL if the datapath has nothing to prepare. */
 struct datapath_prepared *datapath_prepare(struct loop *l, const struct datapath_config *cfg);
 struct datapath_prepared *datapath_prepared_free(struct datapath_prepared *p);
 int datapath_make_mounts(const struct datapath_config *cfg, struct err *e);
@@ -127,8 +132,8 @@ void datapath_set_policy(struct datapath *dp, struct policy *p);
 
 /* All services for pods, for a datapath that compares them as a whole. */
 struct datapath_services {
-    /* '*ret' is the caller's, what it points to is valid until the next change; host ports are
-     * last. */
+    /* The caller frees '*ret'; the services that it points to are valid until the next change.
+     * Host ports are last. */
     size_t (*list)(void *ctx, struct sdn_project_service **ret);
     void *ctx;
 };
@@ -147,25 +152,27 @@ void datapath_set_runtime(struct datapath *dp, const char *container_id, const c
                           const char *host_ports, const char *bandwidth, datapath_done_fn *done,
                           void *ctx);
 const struct dp_pod *const *datapath_pods(struct datapath *dp, size_t *ret_n);
-/* The one of datapath_pods with this container and interface; NULL: there is none. */
+/* Finds the pod of datapath_pods with this container and interface; NULL: there is none. */
 const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id,
                                    const char *ifname);
 
 /* ---- links ---- */
 
-/* What names of bridges begin with that stand between a pod's link and its port. */
+/* The first letters of the names of bridges between a pod's link and its port. */
 #define POOL_BRIDGE "tnbr"
 /* Connects the link of a pod to its port, in the kernel.  Blocks shortly; may be called on any
  * thread that is in the host's network namespace. */
 struct dp_wire {
-    const char *host_if; /* Exists, and is down: nothing comes from the pod before it is wired. */
+    /* The link exists and is down, so that the pod sends nothing before it is wired. */
+    const char *host_if;
     const char *port;
-    struct mac mac; /* Of the pod: frames to others do not reach it. */
+    struct mac mac; /* The pod's MAC: frames to other MACs do not reach the pod. */
     uint32_t mtu;
-    struct cni_bandwidth limits; /* 'elsewhere': the tc hook of what host_if receives stays free. */
-    /* If the caller has them, both borrowed; else NULL, and they are looked for. */
-    struct rtnl *rtnl;            /* In the host's network namespace. */
-    const struct rtnl_link *link; /* host_if, which was made just now and has nothing on it. */
+    /* The limits; 'elsewhere': the tc ingress hook of host_if stays free. */
+    struct cni_bandwidth limits;
+    /* Borrowed from the caller; NULL: this call opens its own socket and looks the link up. */
+    struct rtnl *rtnl;            /* A netlink socket in the host's network namespace. */
+    const struct rtnl_link *link; /* The link host_if, which was made just now and has no hooks. */
 };
 int datapath_wire(struct datapath *dp, const struct dp_wire *w, struct err *e);
 int datapath_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e);
@@ -179,20 +186,22 @@ void datapath_link_gone(struct datapath *dp, const char *name);
 struct datapath_status {
     bool connected, in_place;
     size_t pods, remotes;
-    size_t rules;        /* Desired, where the datapath has rules that can be listed; else 0. */
-    size_t spare_ports;  /* Ready for pods to come. */
-    const char *variant; /* For people: "system", "netdev", "ebpf/tcx"; NULL: not known yet. */
+    /* The number of desired rules; 0 if the datapath's rules cannot be listed. */
+    size_t rules;
+    size_t spare_ports; /* Ports that are ready for new pods. */
+    /* The variant, for people: "system", "netdev", "ebpf/tcx"; NULL: not known yet. */
+    const char *variant;
     /* A process forwards packets, not the kernel: checksums must be complete, and the kernel
-     * resolves no VTEP. */
+     * resolves no VTEP by itself. */
     bool in_userspace;
     bool refuses; /* Pods get ICMP errors for dropped packets that honest pods may send. */
-    /* What did not fit, since the start: pods (ADDs), nodes, addresses and endpoints of services,
-     * rows of network policy (whose pods are cut off until they do). */
+    /* Objects that did not fit, since the start: pods (ADDs), nodes, addresses and endpoints of
+     * services, rows of network policy (whose pods are cut off until the rows fit). */
     size_t pods_refused, nodes_refused, services_refused, policy_refused;
     /* Since the start: sessions with the switch, transactions that stored pods, batches of rules
      * sent and refused, single changes in them. */
     size_t sessions, transactions, batches, batches_refused, rule_changes;
-    /* Since the start: ICMP errors sent, and left out for a pod that had enough. */
+    /* Since the start: ICMP errors sent, and those not sent because of the limit of one pod. */
     size_t refusals_sent, refusals_suppressed;
     /* Since the start: UDP connections, by address and endpoint, that ended with their endpoint. */
     size_t connections_ended;
@@ -206,14 +215,14 @@ void datapath_drops(struct datapath *dp, datapath_drops_fn *done, void *ctx);
 
 /* A rule by which packets are judged. */
 struct dp_rule {
-    const char *place; /* Name of the table or map that has it. */
+    const char *place; /* Name of the table or map that has the rule. */
     uint64_t origin;   /* Number of the object that the rule serves: a group of sdn/pipeline.h. */
-    /* Words for that object, if the datapath has some ("service red/web"); NULL: see 'origin'. */
+    /* Name of that object, if the datapath knows it ("service red/web"); NULL: see 'origin'. */
     const char *object;
-    bool is_service;      /* The rule serves the service that the packet asked. */
-    const char *match;    /* "" matches everything. */
-    const char *actions;  /* What the rule says about the packet. */
-    const char *meaning;  /* The same in words. */
+    bool is_service;      /* The rule serves the service that the packet was sent to. */
+    const char *match;    /* The match as text; "" matches everything. */
+    const char *actions;  /* The rule's verdict on the packet. */
+    const char *meaning;  /* The rule's actions as text. */
     struct json *details; /* Fields that only this datapath's rules have, for people; NULL: none. */
     enum model_cause cause;
 };
@@ -221,22 +230,26 @@ struct dp_rule {
 struct datapath_rules_ops {
     void (*each)(void *ctx, const struct dp_rule *rule, uint64_t packets, uint64_t bytes);
     void (*done)(void *ctx, int error,
-                 const char *text); /* 'error' negative: why there are none. */
+                 /* A negative 'error' comes with the reason why there are no rules. */
+                 const char *text);
 };
 void datapath_rules(struct datapath *dp, const struct datapath_rules_ops *ops, void *ctx);
 
-/* What becomes of a packet here. */
+/* How the datapath forwards a packet. */
 struct dp_trace {
-    const struct dp_rule *steps; /* Rules that it met, in this order; the last one settled it. */
+    /* Rules that the packet met, in this order; the last one decided. */
+    const struct dp_rule *steps;
     size_t n;
     enum model_action action;
-    enum model_cause cause; /* MODEL_DROP; MODEL_NOT_DROPPED: by no rule of ours. */
-    bool translated;        /* To a service: this is the endpoint that it gets. */
+    /* The cause of MODEL_DROP; MODEL_NOT_DROPPED: no rule of Tenet dropped the packet. */
+    enum model_cause cause;
+    /* The packet was for a service; this is the endpoint that was chosen. */
+    bool translated;
     uint32_t endpoint_ip;
     uint16_t endpoint_port;
-    const char *remark; /* Of the switch; NULL: none. */
+    const char *remark; /* The switch's own trace; NULL: none. */
 };
-/* With a negative 'error' and why, or with the trace. */
+/* Called with a negative 'error' and the reason, or with the trace. */
 typedef void datapath_trace_fn(void *ctx, int error, const char *text, const struct dp_trace *t);
 void datapath_trace(struct datapath *dp, const struct model_packet *p, datapath_trace_fn *done,
                     void *ctx);
@@ -244,20 +257,20 @@ void datapath_trace(struct datapath *dp, const struct model_packet *p, datapath_
 /* A packet that was judged just now, the first of its flow. */
 struct dp_event {
     enum model_entry entry;
-    uint32_t port;      /* MODEL_FROM_PORT */
-    uint32_t outer_src; /* MODEL_FROM_TUNNEL */
-    uint32_t vnid;      /* With which it came by the tunnel or leaves by it. */
+    uint32_t port;      /* MODEL_FROM_PORT: the pod's port. */
+    uint32_t outer_src; /* MODEL_FROM_TUNNEL: the sending node. */
+    uint32_t vnid;      /* The VNID with which the packet came by the tunnel or leaves by it. */
     uint16_t eth_type;
-    uint32_t src, dst; /* As it is when it is judged; 0: it has none. */
+    uint32_t src, dst; /* The packet's value at the verdict; 0: it has none. */
     uint8_t proto;
     uint16_t src_port, dst_port;
-    /* The service's address that 'dst' was before it became an endpoint; 0: none. */
+    /* The service's address that 'dst' was before translation to an endpoint; 0: none. */
     uint32_t asked;
-    uint16_t asked_port; /* The service's port likewise. */
-    uint32_t size;       /* Of the frame. */
+    uint16_t asked_port; /* The service's port before translation; 0: none. */
+    uint32_t size;       /* Size of the frame. */
     enum model_action action;
     enum model_cause cause;
-    uint32_t remote; /* MODEL_TUNNEL: where to. */
+    uint32_t remote; /* MODEL_TUNNEL: the VTEP that the packet is sent to. */
 };
 /* 'lost': how many more events there were since the last call. */
 typedef void datapath_events_fn(void *ctx, const struct dp_event *events, size_t n, uint64_t lost);

@@ -7,12 +7,12 @@
 
 struct call {
     struct list link;
-    datapath_port_fn *port; /* Either: 'text' is the port. */
+    datapath_port_fn *port; /* One of the two is set; 'text' is then the port's name. */
     datapath_done_fn *done;
     void *ctx;
     int error;
     char text[OUTBOX_TEXT_SIZE];
-    char host_if[16]; /* With 'port'. */
+    char host_if[16]; /* Set together with 'port'. */
 };
 
 void outbox_init(struct outbox *b, struct loop_task *task, const struct datapath_events *events,
