@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What unit tests of the datapath "ebpf" share: whether they can run here, and a place of their own. */
+/* What unit tests of the datapath "ebpf" share: whether they can run here, and a place
+ * of their own. */
 #pragma once
 
 #include <setjmp.h>
@@ -11,8 +12,8 @@
 
 #include "datapath/ebpf/program.h"
 
-/* The exit status of main: of the tests; 77, which meson counts as skipped, where the kernel lacks what the programs
- * need, and why is printed. */
+/* The exit status of main: of the tests; 77, which meson counts as skipped, where the kernel lacks
+ * what the programs need, and why is printed. */
 #define EBPF_TESTS(features, tests, set_up, tear_down) \
     (ebpf_fixture_probe(features) ? cmocka_run_group_tests(tests, set_up, tear_down) : 77)
 bool ebpf_fixture_probe(struct program_features *ret);
@@ -24,7 +25,8 @@ struct ebpf_place {
     char folder[64], ns[32];
     int back;
 };
-/* 0; else -1, nothing is left, and why is printed.  'name' is the test's: all is called "tenet-NAME-PID". */
+/* 0; else -1, nothing is left, and why is printed.  'name' is the test's: all is called
+ * "tenet-NAME-PID". */
 int ebpf_place_enter(struct ebpf_place *p, const char *name);
 /* 0, or -1: something is left. */
 int ebpf_place_leave(struct ebpf_place *p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What frames are to the model, read once more from docs/pipeline.md: another reader of bytes than the programs and the
- * switch. */
+/* What frames are to the model, read once more from docs/pipeline.md: another reader of
+ * bytes than the programs and the switch. */
 #pragma once
 
 #include "frames.h"

@@ -29,7 +29,8 @@ void add32(struct frame *f, uint32_t v);
 /* Of IPv4: where its ports are, and the checksum of TCP or UDP. */
 size_t l4_of(const struct frame *f);
 size_t checksum_of(const struct frame *f);
-/* In one's complement, of what a translation changes and the checksum that covers it; both orders of zero are one. */
+/* In one's complement, of what a translation changes and the checksum that covers it;
+ * both orders of zero are one. */
 uint32_t sum_of(const struct frame *f, bool header);
 /* Of a part of even size; 0: its checksum is right. */
 uint32_t ones_sum(const struct frame *f, size_t from, size_t to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The "ovs" datapath under test on a private Open vSwitch (tests/support/ovs.h), with what it says recorded,
- * and ways to disturb the switch. */
+/* The "ovs" datapath under test on a private Open vSwitch (tests/support/ovs.h), with what it says
+ * recorded, and ways to disturb the switch. */
 #pragma once
 
 #include "datapath/datapath.h"

@@ -206,8 +206,8 @@ static bool is_wired(const struct cluster *c, uint32_t ip)
     return false;
 }
 
-/* As it came by the wire: from_wire takes what is for a pod here, and leaves all else as it is to the VXLAN device.
- * Whether it took it. */
+/* As it came by the wire: from_wire takes what is for a pod here, and leaves all else as it is to
+ * the VXLAN device.  Whether it took it. */
 static bool run_from_wire(struct program_side *s, const struct cluster *c, const struct frame *f,
                           struct __sk_buff *after, struct frame *left, int *ret_action)
 {

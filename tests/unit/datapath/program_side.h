@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The eBPF programs under test with the maps of a random node, and what they do with frames (BPF_PROG_TEST_RUN).
+/* The eBPF programs under test with the maps of a random node, and what they do with
+ * frames (BPF_PROG_TEST_RUN).
  *
  * Nothing here returns on a failure: the test fails. */
 #pragma once
@@ -28,7 +29,8 @@ void program_side_close(struct program_side *s); /* Nothing of policies may be l
 void program_side_load(struct program_side *s, const struct cluster *c);
 /* Takes its policies away. */
 void program_side_unload(struct program_side *s);
-/* What becomes of the frame, in words: "drop: CAUSE", with ", refused" where who sent it hears of it; "deliver to PORT",
- * "host by LINK", "tunnel to VTEP id VNID", "answer ...".  And as what it leaves, without the outer header that it got. */
+/* What becomes of the frame, in words: "drop: CAUSE", with ", refused" where who sent it hears of
+ * it; "deliver to PORT", "host by LINK", "tunnel to VTEP id VNID", "answer ...".  And as what it
+ * leaves, without the outer header that it got. */
 void program_side_observe(struct program_side *s, const struct cluster *c, const struct frame *f,
                           struct strbuf *out, struct frame *left);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random frames at a random node: honest, forged, fragments, tunnels in tunnels, cut short, with flipped bits. */
+/* Random frames at a random node: honest, forged, fragments, tunnels in tunnels, cut
+ * short, with flipped bits. */
 #pragma once
 
 #include "frames.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random nodes of random networks: remotes, pods, policies, services; and addresses that mean something there. */
+/* Random nodes of random networks: remotes, pods, policies, services; and addresses
+ * that mean something there. */
 #pragma once
 
 #include "net/kernel/path.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the datapath "ebpf" by themselves: maps that follow what is wanted, records of pods, programs at links.
- * Links are those of a namespace of the test's own. */
+/* The parts of the datapath "ebpf" by themselves: maps that follow what is wanted, records of pods,
+ * programs at links.  Links are those of a namespace of the test's own. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/ebpf/encode.h"
@@ -229,7 +229,8 @@ static void subnets_are_of_the_length_that_most_have(void **state)
     assert_int_equal(n, 2);
     assert_true(prefix_equal(got[0], most[0]));
     assert_true(prefix_equal(got[1], most[2]));
-    /* In the second one another's lies; and the first one of this node's addresses has a route of its own. */
+    /* In the second one another's lies; and the first one of this node's addresses has
+     * a route of its own. */
     const struct ip4_prefix within[] = {{0x0a010000, 23}, {0x0a020000, 23}, {0x0a020100, 24}};
     assert_int_equal(subnets_of(within, ARRAY_SIZE(within), got, &n), 23);
     assert_int_equal(n, 1);
@@ -439,7 +440,8 @@ static void with_tcx(void **state)
     a_program_is_attached_replaced_and_found_again(true, HOOK_POD);
 }
 
-/* A pod of an agent that gave it tcx keeps that: from one way to the other there would be a moment with both. */
+/* A pod of an agent that gave it tcx keeps that: from one way to the other there would
+ * be a moment with both. */
 static void a_pods_tcx_link_is_kept(void **state)
 {
     (void) state;

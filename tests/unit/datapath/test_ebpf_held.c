@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets of pods to idle services: the programs hand them over as they came, and let those with the mark go on by the link
- * of their pod.  In a network namespace of its own. */
+/* Packets of pods to idle services: the programs hand them over as they came, and let those with
+ * the mark go on by the link of their pod.  In a network namespace of its own. */
 #include "base/mem.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/held.h"
@@ -154,7 +154,8 @@ static double seconds(void)
     return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
 }
 
-/* Else one pod could have the agent wake up for each of its packets, and fill what others wait in. */
+/* Else one pod could have the agent wake up for each of its packets, and fill what
+ * others wait in. */
 static void a_pod_has_so_many_handed_over_a_second(void **state)
 {
     enum { PACKETS = 400, LOOPBACK = 1 };

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The eBPF programs against the model: random networks, and frames as bytes, honest, forged and malformed, which the
- * kernel runs through the programs (BPF_PROG_TEST_RUN) without any link.  They and sdn/model.c must say the same, down to
- * the cause of a drop and the bytes with which a frame leaves.
+/* The eBPF programs against the model: random networks, and frames as bytes, honest,
+ * forged and malformed, which the kernel runs through the programs (BPF_PROG_TEST_RUN)
+ * without any link.  They and sdn/model.c must say the same, down to the cause of a drop
+ * and the bytes with which a frame leaves.
  *
- * TENET_EBPF_CLUSTERS: how many networks, 100 frames each (default 600).  Each run begins with another seed, which it
- * prints; TENET_EBPF_SEED repeats one.
+ * TENET_EBPF_CLUSTERS: how many networks, 100 frames each (default 600).  Each run begins with
+ * another seed, which it prints; TENET_EBPF_SEED repeats one.
  *
- * And all three ways: the same frames are given to a real Open vSwitch with our flows (ofproto/trace), too.
- * TENET_THREE_FRAMES: how many (default 3,000; "make model" takes a million). */
+ * And all three ways: the same frames are given to a real Open vSwitch with our flows
+ * (ofproto/trace), too.  TENET_THREE_FRAMES: how many (default 3,000; "make model"
+ * takes a million). */
 #include "base/mem.h"
 #include "base/str.h"
 #include "ebpf_fixture.h"
@@ -40,7 +42,8 @@ static bool is_honest(const struct cluster *c, const struct frame *f)
     return false;
 }
 
-/* What is refused aloud: what has ports, and no options before them; a service that sleeps is not dead. */
+/* What is refused aloud: what has ports, and no options before them; a service that
+ * sleeps is not dead. */
 static bool may_be_told(const struct cluster *c, const struct frame *f,
                         const struct model_verdict *v)
 {
@@ -229,8 +232,8 @@ static void compare_later(struct comparison *x, const struct frame *first,
     x->later++;
 }
 
-/* The error leaves from and to these addresses, and speaks of a packet between these ends; 'target' is what it is judged
- * for. */
+/* The error leaves from and to these addresses, and speaks of a packet between these ends;
+ * 'target' is what it is judged for. */
 static void compare_error(struct comparison *x, const struct frame *f, uint32_t target,
                           bool is_tracked, uint32_t src, uint32_t dst, struct ends quote)
 {
@@ -264,7 +267,8 @@ static void compare_error(struct comparison *x, const struct frame *f, uint32_t 
     check_same(x, f, &want, &got);
 }
 
-/* 'f' went out as 'sent', and 'answer' came back as 'received': errors about each are about what their receiver sent. */
+/* 'f' went out as 'sent', and 'answer' came back as 'received': errors about each are
+ * about what their receiver sent. */
 static void compare_errors(struct comparison *x, const struct frame *f, const struct frame *sent,
                            const struct frame *answer, const struct frame *received)
 {

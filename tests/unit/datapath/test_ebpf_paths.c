@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to other nodes that the eBPF programs are lent (paths.c), what the kernel says of them (net/kernel/path.c), and programs on
- * links that others use as well.  In a namespace of the test's own. */
+/* The ways to other nodes that the eBPF programs are lent (paths.c), what the kernel
+ * says of them (net/kernel/path.c), and programs on links that others use as well.  In
+ * a namespace of the test's own. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/ebpf/encode.h"

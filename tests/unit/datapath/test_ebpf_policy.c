@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network policy in the programs and their maps, one matter at a time: what becomes of the packets of a connection, how a
- * change comes into force, and what happens where something does not fit.  Frames run through the programs by
- * BPF_PROG_TEST_RUN; that the verdicts are right for all kinds of policies is in test_ebpf_model.c.
+/* Network policy in the programs and their maps, one matter at a time: what becomes of the
+ * packets of a connection, how a change comes into force, and what happens where something does
+ * not fit.  Frames run through the programs by BPF_PROG_TEST_RUN; that the verdicts are right for
+ * all kinds of policies is in test_ebpf_model.c.
  *
- * Two pods, whose policies are written by hand: B takes TCP and UDP 80 and may send nothing by itself; A is free. */
+ * Two pods, whose policies are written by hand: B takes TCP and UDP 80 and may send
+ * nothing by itself; A is free. */
 #include "base/mem.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/policy.h"
@@ -348,7 +350,8 @@ static void errors_about_connections_of_others_are_dropped(void **state)
     assert_int_equal(error_about(A, B, B, OUTSIDE, UDP, 80, 53), MODEL_FORGED_ERROR);
 }
 
-/* Of every type that quotes a packet, whole or its first fragment; what has no place for a type is no error. */
+/* Of every type that quotes a packet, whole or its first fragment; what has no place
+ * for a type is no error. */
 static void every_kind_of_error_is_one(void **state)
 {
     (void) state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the datapath "ebpf" shows: events of flows, traces without a sign, maps in words; and how it does without what a
- * kernel may lack, and says what it cannot do without.  No link is made: programs run by BPF_PROG_TEST_RUN. */
+/* What the datapath "ebpf" shows: events of flows, traces without a sign, maps in words; and how it
+ * does without what a kernel may lack, and says what it cannot do without.  No link is made:
+ * programs run by BPF_PROG_TEST_RUN. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/ebpf/encode.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short way of a stream's packets (bpf/stream.h) never says anything else than the long one: each frame runs through the
- * program on a node where the short way knows its pods, and on one where it does not.  Where frames before matter, and for
- * what else is done about a packet, one test each. */
+/* The short way of a stream's packets (bpf/stream.h) never says anything else than the
+ * long one: each frame runs through the program on a node where the short way knows its
+ * pods, and on one where it does not.  Where frames before matter, and for what else is
+ * done about a packet, one test each. */
 #include "base/mem.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/program.h"

@@ -17,7 +17,8 @@ static uint32_t rnd(uint32_t *seed, uint32_t n)
     return (*seed >> 8) % n;
 }
 
-/* Of few sorts, or of any; with bytes that are mostly alike, or not at all; larger than what can be packed, too. */
+/* Of few sorts, or of any; with bytes that are mostly alike, or not at all; larger than
+ * what can be packed, too. */
 static struct of_flow *random_flow(uint32_t *x)
 {
     struct of_builder b;

@@ -280,8 +280,8 @@ static unsigned rnd(unsigned *seed, unsigned n)
     return (*seed >> 8) % n;
 }
 
-/* Whatever happens in between, in the end the switch has for each key the flow of the lowest cookie that
- * wants it, and nothing else. */
+/* Whatever happens in between, in the end the switch has for each key the flow of the lowest
+ * cookie that wants it, and nothing else. */
 static void random_histories_end_in_what_is_wanted(void **state)
 {
     for (unsigned seed = 1; seed <= 400; seed++) {
@@ -387,7 +387,8 @@ static struct flow_change only_change(struct flow_table *t)
     return one;
 }
 
-/* Connections of an endpoint that serves no more may go on: its flow ends by itself, when they are silent. */
+/* Connections of an endpoint that serves no more may go on: its flow ends by itself,
+ * when they are silent. */
 static void flow_of_an_endpoint_that_went_lingers(void **state)
 {
     struct flow_table *t = &((struct world *) *state)->t;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a datapath tells its agent: in order, never from within a call, and nothing after it was closed. */
+/* What a datapath tells its agent: in order, never from within a call, and nothing
+ * after it was closed. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/outbox.h"

@@ -904,7 +904,8 @@ static void random_faults_end_in_what_was_asked_for_last(void **state)
     }
     fixture_restart_agent(f);
     assert_int_equal(ovs_get_counters(f->dp).flow_mods, 0);
-    /* Spare ports may be too few, or too many, after attachments that failed without the database. */
+    /* Spare ports may be too few, or too many, after attachments that failed without
+     * the database. */
     for (int i = 0; i < 3 && ovs_get_counters(f->dp).transactions; i++) {
         while (!ovs_ports_are_settled(f->dp)) {
             bool never = false;

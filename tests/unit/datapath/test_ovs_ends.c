@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other ends of ports in a namespace of their own, against a real Open vSwitch (needs root and openvswitch-switch). */
+/* Other ends of ports in a namespace of their own, against a real Open vSwitch (needs
+ * root and openvswitch-switch). */
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"

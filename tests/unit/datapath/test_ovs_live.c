@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The "ovs" datapath on a bridge that works already: another version's flows, another plug-in, projects that
- * move.  Each is one bundle, so that no packet meets half of it. */
+/* The "ovs" datapath on a bridge that works already: another version's flows, another plug-in,
+ * projects that move.  Each is one bundle, so that no packet meets half of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -187,8 +187,8 @@ static void odd_rows_are_no_pods(void **state)
     fixture_close(f);
     fixture_make_veth(f, 7);
     fixture_make_veth(f, 8);
-    /* Another port of container 1, as a crash in the middle of a replacement may leave it, and one whose
-     * address cannot be read. */
+    /* Another port of container 1, as a crash in the middle of a replacement may leave it, and
+     * one whose address cannot be read. */
     OVS_VSCTL(&f->ovs, "add-port", "br0", "vp7", "--", "set", "interface", "vp7",
               "external_ids:tenet-container=container-1", "external_ids:tenet-ifname=eth0",
               "external_ids:tenet-namespace=red", "external_ids:tenet-ip=10.128.0.9",

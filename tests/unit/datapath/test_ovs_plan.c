@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The replica of the database, what is planned from it, and pods as external_ids: without Open vSwitch. */
+/* The replica of the database, what is planned from it, and pods as external_ids:
+ * without Open vSwitch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When ovs-vswitchd is asked to forget its cached flows (refresh.c): the switch is a real one, its control socket ours, so
- * that each request is seen. */
+/* When ovs-vswitchd is asked to forget its cached flows (refresh.c): the switch is a real one, its
+ * control socket ours, so that each request is seen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +129,8 @@ static void run_for(struct fixture *f, uint64_t ms)
     loop_run_until(f->loop, &never, ms);
 }
 
-/* Everything is in place, and what that caused is asked for; a second later the next may come at once. */
+/* Everything is in place, and what that caused is asked for; a second later the next
+ * may come at once. */
 static void up(struct fixture *f)
 {
     fixture_up(f);

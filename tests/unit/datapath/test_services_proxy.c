@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's service proxy against the real kernel, in a network namespace of its own (needs root). */
+/* The host's service proxy against the real kernel, in a network namespace of its own
+ * (needs root). */
 #include "../node/nspair.h"
 #include "base/log.h"
 #include "base/mem.h"

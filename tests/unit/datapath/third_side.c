@@ -75,7 +75,8 @@ bool third_side_agrees(struct third_side *t, const struct model_node *n,
         strbuf_adds(&flow, ",");
     }
     if (ip && p->ip.denied) {
-        /* A mark comes with a state only; that is another one after the first lookup, and nothing asks for this before. */
+        /* A mark comes with a state only; that is another one after the first lookup, and
+         * nothing asks for this before. */
         strbuf_addf(&flow, "%sct_mark=1,", related ? "" : "ct_state=rel,");
     }
     for (size_t i = 0; i < f->size; i++) {

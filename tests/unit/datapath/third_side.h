@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The third of three: what a real Open vSwitch with our flows does with a frame that model and programs judge, too
- * (test_ebpf_model.c). */
+/* The third of three: what a real Open vSwitch with our flows does with a frame that model and
+ * programs judge, too (test_ebpf_model.c). */
 #pragma once
 
 #include "random_policies.h"
@@ -25,7 +25,8 @@ struct third_frame {
     bool first_fragment; /* Looked up among the connections to services, as all fragments are. */
     bool ends; /* Its connection, by the flags of TCP: the switch does not begin one with it. */
 };
-/* Whether the switch does with the frame, which is 'p' to the model, as 'v' has it; prints the difference. */
+/* Whether the switch does with the frame, which is 'p' to the model, as 'v' has it;
+ * prints the difference. */
 bool third_side_agrees(struct third_side *t, const struct model_node *n,
                        const struct model_packet *p, const struct model_verdict *v,
                        const struct third_frame *f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outer header of tunnel packets (RFC 7348) as bytes, for the tests of the eBPF programs: another writer and another
- * reader of it than theirs. */
+/* The outer header of tunnel packets (RFC 7348) as bytes, for the tests of the eBPF programs:
+ * another writer and another reader of it than theirs. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@ struct wire_ends {
 /* 'frame' (IPv4) as it travels; 'tos' of the outer header.  Returns the size of 'out'. */
 size_t wire_put(const struct wire_ends *w, uint8_t tos, const unsigned char *frame, size_t size,
                 unsigned char *out);
-/* Whether 'frame' is what wire_put makes of 'inner', whatever the source port, the outer Ethernet addresses and the
- * identification; NULL, or what is wrong. */
+/* Whether 'frame' is what wire_put makes of 'inner', whatever the source port, the outer Ethernet
+ * addresses and the identification; NULL, or what is wrong. */
 const char *wire_check(const struct wire_ends *w, const unsigned char *inner, size_t size,
                        const unsigned char *frame, size_t frame_size);
 /* Makes it one that only the VXLAN device can judge, in one of so many ways. */
