@@ -134,8 +134,8 @@ static int follow_master(struct agent *a, struct err *e)
 /* Do all checks that can refuse the start before the agent touches anything. */
 static int start(struct agent *a, struct err *e)
 {
-    /* Deleting a link blocks a worker thread (node/cni/reaper.h); other work must not wait behind
-     * it. */
+    /* Deleting a link blocks a worker thread (node/cni/link_remover.h); other work must
+     * not wait behind it. */
     setenv("UV_THREADPOOL_SIZE", "16", 0);
     a->loop = loop_new();
     int r = host_check_privileges(e);
@@ -173,14 +173,14 @@ static int start(struct agent *a, struct err *e)
     a->sigint = loop_signal_new(a->loop, SIGINT, agent_on_term, a);
     a->sighup = loop_signal_new(a->loop, SIGHUP, on_hup, a);
     a->socket_path = xasprintf("%s/cni.sock", a->cfg->run_dir);
-    a->conf = (struct cniconf){.dir = a->cfg->cni_conf_dir,
-                               .name = a->cfg->cni_conf_name,
-                               .socket = a->socket_path,
-                               .portmap = a->cfg->chain_portmap,
-                               .bandwidth = a->cfg->chain_bandwidth};
-    a->cni_config = cniconf_path(&a->conf);
+    a->conf = (struct cni_conf){.dir = a->cfg->cni_conf_dir,
+                                .name = a->cfg->cni_conf_name,
+                                .socket = a->socket_path,
+                                .portmap = a->cfg->chain_portmap,
+                                .bandwidth = a->cfg->chain_bandwidth};
+    a->cni_config = cni_conf_path(&a->conf);
     /* A file that a killed agent left would tell the runtime that the node is ready. */
-    cniconf_remove(&a->conf);
+    cni_conf_remove(&a->conf);
     log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
              IP4_TEXT(a->host_ip), api_client_server(a->client));
     return follow_master(a, e);
@@ -188,7 +188,7 @@ static int start(struct agent *a, struct err *e)
 
 static void release(struct agent *a)
 {
-    cniserver_free(a->cniserver);
+    cni_server_free(a->cni_server);
     monitor_free(a->monitor);
     a->pods = pods_free(a->pods);
     keeper_free(a->keeper);

@@ -24,15 +24,15 @@
 #include "datapath/datapath.h"
 #include "datapath/services/proxy.h"
 #include "node/agent/readiness.h"
-#include "node/cni/cniconf.h"
-#include "node/cni/cniserver.h"
+#include "node/cni/cni_conf.h"
+#include "node/cni/cni_server.h"
 #include "node/cni/pods.h"
 #include "node/config.h"
 #include "node/host/host.h"
-#include "node/host/hostports.h"
 #include "node/host/keeper.h"
 #include "node/host/monitor.h"
 #include "node/host/neigh.h"
+#include "node/host/node_host_ports.h"
 #include "node/introspect/introspect.h"
 #include "node/registry/identity.h"
 #include "node/registry/policies.h"
@@ -49,8 +49,8 @@ struct agent {
     uint32_t host_ip;
     int lock_fd;
     char *socket_path;
-    struct cniconf conf; /* The CNI configuration file that the agent writes. */
-    char *cni_config;    /* Path of that file. */
+    struct cni_conf conf; /* The CNI configuration file that the agent writes. */
+    char *cni_config;     /* Path of that file. */
     struct api_client *client;
     struct identity *identity; /* NULL: the kubeconfig is kept by another program. */
     struct registration *registration;
@@ -92,7 +92,7 @@ struct agent {
 
     /* pod_events.c */
     struct pods *pods;
-    struct cniserver *cniserver;
+    struct cni_server *cni_server;
     struct resolver *resolver; /* NULL: pods get no DNS from this node. */
 
     /* ports.c */

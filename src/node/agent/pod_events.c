@@ -5,7 +5,7 @@
 #include "node/agent/policy.h"
 #include "node/agent/projects.h"
 #include "node/agent/report.h"
-#include "node/cni/podlookup.h"
+#include "node/cni/pod_lookup.h"
 
 #define VNID_WAIT_MS 5000 /* How long an ADD waits for objects of the registry. */
 
@@ -59,10 +59,10 @@ static void pod_host_ports(void *ctx, bool adding, datapath_done_fn *fn, void *f
 
 static void answer(void *ctx, const char *text, size_t size)
 {
-    cniserver_answer(ctx, text, size);
+    cni_server_answer(ctx, text, size);
 }
 
-static void on_request(void *ctx, struct cniserver_call *call, struct cni_request *r, int netns_fd)
+static void on_request(void *ctx, struct cni_server_call *call, struct cni_request *r, int netns_fd)
 {
     struct agent *a = ctx;
     pods_request(a->pods, r, netns_fd, answer, call);
@@ -96,7 +96,7 @@ int agent_open_for_pods(struct agent *a, struct err *e)
     int r = pods_start(a->pods, &a->net, e);
     if (r == 0) {
         pods_all_projects_changed(a->pods);
-        r = cniserver_new(a->loop, a->socket_path, on_request, a, &a->cniserver, e);
+        r = cni_server_new(a->loop, a->socket_path, on_request, a, &a->cni_server, e);
     }
-    return r < 0 ? r : cniconf_write(&a->conf, e);
+    return r < 0 ? r : cni_conf_write(&a->conf, e);
 }

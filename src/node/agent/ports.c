@@ -2,7 +2,7 @@
 #include "node/agent/ports.h"
 
 #include "node/agent/report.h"
-#include "node/host/ownports.h"
+#include "node/host/own_ports.h"
 
 /* The host ports of all nodes, at all addresses of these nodes, as services: this node's own ports,
  * and those that the master published for other nodes. */

@@ -44,10 +44,10 @@ void agent_stop(struct agent *a, int status, const char *reason, const char *mes
     a->phase = AGENT_STOPPING;
     a->status = status;
     if (a->conf.dir) {
-        cniconf_remove(&a->conf);
+        cni_conf_remove(&a->conf);
     }
-    if (a->cniserver) {
-        cniserver_close(a->cniserver);
+    if (a->cni_server) {
+        cni_server_close(a->cni_server);
     }
     if (a->registration) {
         registration_set_ready(a->registration, false, reason, message);

@@ -223,7 +223,7 @@ static void work_done(void *ctx)
     op->work_then(op);
 }
 
-void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), op_step *then)
+void op_work(struct op *op, int (*work)(const struct pod_link *, struct err *), op_step *then)
 {
     op->work = work;
     op->work_then = then;
@@ -231,21 +231,21 @@ void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), o
     loop_work(op->pods->loop, work_run, work_done, op);
 }
 
-static int delete_abandoned_link(const struct podlink *l, struct err *e)
+static int delete_abandoned_link(const struct pod_link *l, struct err *e)
 {
-    int r = *l->host_if ? podlink_delete_abandoned(l->host_if, e) : 0;
-    return r < 0 ? r : podlink_delete_stray(l, e);
+    int r = *l->host_if ? pod_link_delete_abandoned(l->host_if, e) : 0;
+    return r < 0 ? r : pod_link_delete_stray(l, e);
 }
 
 void op_fill_link(struct op *op)
 {
     const struct pods *p = op->pods;
-    op->link = (struct podlink){
+    op->link = (struct pod_link){
         .host_ns_fd = p->own_netns_fd,
         .netns_fd = op->netns_fd,
         .netns = op->pod->netns,
         .datapath = p->datapath,
-        .host_mac = podlink_host_mac(op->pod->ip),
+        .host_mac = pod_link_host_mac(op->pod->ip),
         .mac = op->pod->mac,
         .address = {op->pod->ip, p->net.local.len},
         .gateway = sdn_gateway(&p->net),
@@ -354,7 +354,7 @@ static void add_compare(struct op *op)
                 streq_null(there->netns, op->req.netns) &&
                 runtime_is_same(&op->req.config.runtime, there);
     if (same) {
-        op_work(op, podlink_check, add_verified);
+        op_work(op, pod_link_check, add_verified);
         return;
     }
     op->undone = add_make;
@@ -452,10 +452,10 @@ static void add_finish(struct op *op)
 }
 
 /* An agent that was killed during an ADD may have left a link or port that is in the way. */
-static int clear_and_create(const struct podlink *l, struct err *e)
+static int clear_and_create(const struct pod_link *l, struct err *e)
 {
-    int r = podlink_delete_stray(l, e);
-    return r < 0 ? r : podlink_create(l, e);
+    int r = pod_link_delete_stray(l, e);
+    return r < 0 ? r : pod_link_create(l, e);
 }
 
 static void add_linked(struct op *op)
@@ -482,7 +482,7 @@ static void add_has_port(void *ctx, const char *port, const char *host_if)
     snprintf(op->pod->port, sizeof op->pod->port, "%s", port);
     op_fill_link(op);
     op->parts++;
-    op_work(op, podlink_create, add_linked);
+    op_work(op, pod_link_create, add_linked);
 }
 
 static void add_attached(void *ctx, int error, const char *text)
@@ -538,7 +538,7 @@ static void attach(struct op *op)
 {
     char name[IF_NAMESIZE];
     do {
-        podlink_name(op->req.container_id, op->req.ifname, op->attempt++, name);
+        pod_link_name(op->req.container_id, op->req.ifname, op->attempt++, name);
     } while (op->attempt < MAX_NAME_ATTEMPTS && name_is_used(op->pods, name));
     snprintf(op->pod->host_if, sizeof op->pod->host_if, "%s", name);
     op->parts = 1;
@@ -641,7 +641,7 @@ static void remove_pod(struct op *op, op_step *removed)
     op->joined = remove_joined;
     op->parts = 1u + op->in_switch + op->made_link;
     if (op->made_link) {
-        reaper_delete(op->pods->reaper, &op->link, removed_link, op);
+        link_remover_delete(op->pods->link_remover, &op->link, removed_link, op);
     }
     if (op->in_switch) {
         runtime_unlimit(op, leave_switch);
@@ -699,7 +699,7 @@ static void del_begin(struct op *op)
     if (!there) {
         /* There is no such pod.  Remove only a link that an agent left that was killed during an
          * ADD. */
-        podlink_name(op->req.container_id, op->req.ifname, 0, op->link.host_if);
+        pod_link_name(op->req.container_id, op->req.ifname, 0, op->link.host_if);
         if (name_is_used(p, op->link.host_if)) {
             op->link.host_if[0] = '\0';
         }
@@ -766,7 +766,7 @@ static void check_begin(struct op *op)
         op_answer_error(op);
         return;
     }
-    op_work(op, podlink_check, check_finish);
+    op_work(op, pod_link_check, check_finish);
 }
 
 /* ---- GC and STATUS ---- */
@@ -864,7 +864,7 @@ struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, v
     p->vnid_wait_ms = c->vnid_wait_ms;
     p->ops = ops;
     p->ctx = ctx;
-    p->reaper = reaper_new(c->loop);
+    p->link_remover = link_remover_new(c->loop);
     list_init(&p->requests);
     list_init(&p->listeners);
     p->own_netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -881,7 +881,7 @@ struct pods *pods_free(struct pods *p)
             free(CONTAINER_OF(link, struct listening, link));
         }
         ipam_free(p->ipam);
-        reaper_free(p->reaper);
+        link_remover_free(p->link_remover);
         fd_close(p->own_netns_fd);
         free(p);
     }
@@ -949,12 +949,12 @@ const struct pods_stats *pods_get_stats(const struct pods *p)
 
 size_t pods_busy(const struct pods *p)
 {
-    return list_size(&p->requests) + reaper_busy(p->reaper);
+    return list_size(&p->requests) + link_remover_busy(p->link_remover);
 }
 
 void pods_link_gone(struct pods *p, const char *name)
 {
-    reaper_link_gone(p->reaper, name);
+    link_remover_link_gone(p->link_remover, name);
     datapath_link_gone(p->datapath, name);
 }
 

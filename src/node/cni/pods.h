@@ -11,7 +11,7 @@
 
 #include "base/prom.h"
 #include "datapath/datapath.h"
-#include "node/podlistener.h"
+#include "node/pod_listener.h"
 #include "wire/cni.h"
 
 struct pods;

@@ -3,9 +3,9 @@
  * Everything runs on the loop's thread, except the work that op_work gives to a worker thread. */
 #pragma once
 
-#include "node/cni/podlink.h"
+#include "node/cni/link_remover.h"
+#include "node/cni/pod_link.h"
 #include "node/cni/pods.h"
-#include "node/cni/reaper.h"
 #include "sdn/ipam.h"
 
 #include <sys/stat.h>
@@ -28,8 +28,8 @@ struct op {
     struct loop_timer *wait; /* Armed while an ADD waits for objects of the registry; else NULL. */
 
     struct dp_pod *pod; /* The pod that is attached, detached or checked. */
-    struct podlink link;
-    unsigned attempt; /* Input of podlink_name. */
+    struct pod_link link;
+    unsigned attempt; /* Input of pod_link_name. */
     bool taken;       /* Another program's link has the link's name or is on the port. */
     bool pair;        /* The link has to be a veth pair. */
     char *known;      /* Text behind link.known while a stray link is searched; owned. */
@@ -49,7 +49,7 @@ struct op {
     op_step *removed;           /* The step that runs when remove_pod has finished. */
 
     /* Used only by the worker thread while op_work runs. */
-    int (*work)(const struct podlink *l, struct err *e);
+    int (*work)(const struct pod_link *l, struct err *e);
     int work_result;
     struct err work_error;
     op_step *work_then;
@@ -72,7 +72,7 @@ struct pods {
     struct sdn_network net; /* Without remotes. */
     bool userspace_switch;
     struct ipam *ipam;
-    struct reaper *reaper;
+    struct link_remover *link_remover;
     struct list requests;
     struct list listeners; /* struct listening */
     struct stat own_netns; /* The host's network namespace. */
@@ -89,10 +89,10 @@ bool op_fail_not_ready(struct op *op);
 /* One of the parallel parts has ended. */
 void op_part_ended(struct op *op);
 /* Runs 'work' on a worker thread, then 'then' here.  One at a time. */
-void op_work(struct op *op, int (*work)(const struct podlink *, struct err *), op_step *then);
+void op_work(struct op *op, int (*work)(const struct pod_link *, struct err *), op_step *then);
 /* Fills op->link from op->pod. */
 void op_fill_link(struct op *op);
-/* Lists the links of this node's pods and of requests under way, for podlink_delete_stray. */
+/* Lists the links of this node's pods and of requests under way, for pod_link_delete_stray. */
 void op_note_links(struct op *op);
 
 /* ---- host ports and limits (pods_runtime.c) ---- */

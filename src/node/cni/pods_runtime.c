@@ -170,7 +170,7 @@ void runtime_apply(struct op *op, op_step *then)
                              op->pod->bandwidth, stored, op);
         if (op->pod->bandwidth) {
             op->parts++;
-            op_work(op, podlink_limit, limited);
+            op_work(op, pod_link_limit, limited);
         }
         if (op->pod->host_ports) {
             op->parts++;
@@ -198,7 +198,7 @@ void runtime_unlimit(struct op *op, op_step *then)
         return;
     }
     op->unlimited = then;
-    op_work(op, podlink_unlimit, unlimited);
+    op_work(op, pod_link_unlimit, unlimited);
 }
 
 static void closed(void *ctx, int error, const char *text)

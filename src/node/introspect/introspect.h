@@ -11,7 +11,7 @@
 #include "datapath/datapath.h"
 #include "datapath/services/proxy.h"
 #include "node/cni/pods.h"
-#include "node/host/hostports.h"
+#include "node/host/node_host_ports.h"
 #include "node/registry/resolver.h"
 #include "node/registry/services.h"
 #include "sdn/model.h"

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "client/client.h"
-#include "node/podlistener.h"
+#include "node/pod_listener.h"
 #include "sdn/policy.h"
 
 struct policies;

@@ -10,7 +10,7 @@
 #include "client/services.h"
 #include "dns/dns.h"
 #include "node/config.h"
-#include "node/podlistener.h"
+#include "node/pod_listener.h"
 #include "sdn/network.h"
 
 struct resolver;

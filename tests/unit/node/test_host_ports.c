@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host ports against the real kernel: who has a port, which of another node's addresses are
  * believed, and when a port leads to its pod (needs root, in namespaces of its own). */
-#include "node/host/hostports.h"
+#include "node/host/node_host_ports.h"
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/loop/hold.h"
 #include "node/host/addresses.h"
-#include "node/host/ownports.h"
+#include "node/host/own_ports.h"
 #include "nspair.h"
 
 #include <arpa/inet.h>

@@ -8,7 +8,7 @@
 #include "net/kernel/netns.h"
 #include "net/kernel/nft.h"
 #include "net/kernel/redirect.h"
-#include "node/cni/podlink.h"
+#include "node/cni/pod_link.h"
 #include "node/host/host.h"
 #include "node/host/keeper.h"
 #include "node/host/monitor.h"
@@ -571,19 +571,19 @@ static void the_monitor_tells_tables_apart(void **state)
 static struct ovs_dp ovs = {.dp.ops = &datapath_ovs};
 
 /* A port of the switch is a link; that the switch has it open makes no difference here. */
-static struct podlink link_of(const char *id, unsigned attempt)
+static struct pod_link link_of(const char *id, unsigned attempt)
 {
-    struct podlink p = {.host_ns_fd = -1,
-                        .netns_fd = pod_ns,
-                        .port = "tp3",
-                        .datapath = &ovs.dp,
-                        .ifname = "eth0",
-                        .host_mac = podlink_host_mac(ip("10.128.0.2")),
-                        .mac = mac_from_ip4(ip("10.128.0.2")),
-                        .address = prefix("10.128.0.2/23"),
-                        .gateway = ip("10.128.0.1"),
-                        .mtu = 1450};
-    podlink_name(id, "eth0", attempt, p.host_if);
+    struct pod_link p = {.host_ns_fd = -1,
+                         .netns_fd = pod_ns,
+                         .port = "tp3",
+                         .datapath = &ovs.dp,
+                         .ifname = "eth0",
+                         .host_mac = pod_link_host_mac(ip("10.128.0.2")),
+                         .mac = mac_from_ip4(ip("10.128.0.2")),
+                         .address = prefix("10.128.0.2/23"),
+                         .gateway = ip("10.128.0.1"),
+                         .mtu = 1450};
+    pod_link_name(id, "eth0", attempt, p.host_if);
     return p;
 }
 
@@ -593,12 +593,12 @@ static void a_pods_link_is_made_checked_and_removed(void **state)
     sh("ip link add tp3 type veth peer name tp3x; ip link set tp3 up; ip link set tp3x up; "
        "ip link add tp4 type veth peer name tp4x; ip link set tp4 up; ip link set tp4x up");
     for (int userspace = 0; userspace < 2; userspace++) {
-        struct podlink p = link_of("abc", 0);
+        struct pod_link p = link_of("abc", 0);
         struct err e = {0};
         p.userspace_switch = userspace;
-        assert_true(podlink_check(&p, &e) < 0);
-        assert_int_equal(podlink_create(&p, &e), 0);
-        assert_int_equal(podlink_check(&p, &e), 0);
+        assert_true(pod_link_check(&p, &e) < 0);
+        assert_int_equal(pod_link_create(&p, &e), 0);
+        assert_int_equal(pod_link_check(&p, &e), 0);
 
         CLEANUP(rtnl_close) struct rtnl *pod = NULL;
         struct rtnl_link l;
@@ -607,21 +607,21 @@ static void a_pods_link_is_made_checked_and_removed(void **state)
         assert_int_equal(l.mtu, 1450);
         assert_true(mac_equal(l.mac, p.mac));
 
-        struct podlink other = p;
+        struct pod_link other = p;
         other.address = prefix("10.128.0.3/23");
-        assert_true(podlink_check(&other, &e) < 0);
+        assert_true(pod_link_check(&other, &e) < 0);
         assert_non_null(strstr(e.text, "eth0: has not the address 10.128.0.3/23"));
         other = p;
         other.gateway++;
-        assert_true(podlink_check(&other, &e) < 0);
+        assert_true(pod_link_check(&other, &e) < 0);
         assert_non_null(strstr(e.text, "default route via 10.128.0.2"));
         other = p;
         other.mac.b[5]++;
-        assert_true(podlink_check(&other, &e) < 0);
+        assert_true(pod_link_check(&other, &e) < 0);
         assert_non_null(strstr(e.text, "MAC"));
         other = p;
         snprintf(other.port, sizeof other.port, "tp4");
-        assert_true(podlink_check(&other, &e) < 0);
+        assert_true(pod_link_check(&other, &e) < 0);
         assert_non_null(strstr(e.text, "to port tp4"));
 
         CLEANUP_FREE char *down = xasprintf("ip link set %s down", p.host_if);
@@ -658,46 +658,46 @@ static bool has_default_route(const char *ifname)
 static void each_interface_of_a_pod_keeps_its_default_route(void **state)
 {
     (void) state;
-    struct podlink first = link_of("abc", 0), second = link_of("abc", 1);
+    struct pod_link first = link_of("abc", 0), second = link_of("abc", 1);
     struct err e = {0};
     snprintf(second.ifname, sizeof second.ifname, "net1");
     snprintf(second.port, sizeof second.port, "tp4");
     second.mac = mac_from_ip4(ip("10.128.0.3"));
     second.address = prefix("10.128.0.3/23");
     for (int round = 0; round < 2; round++) {
-        assert_int_equal(podlink_create(&first, &e), 0);
-        assert_int_equal(podlink_create(&second, &e), 0);
-        assert_int_equal(podlink_check(&first, &e), 0);
-        assert_int_equal(podlink_check(&second, &e), 0);
-        const struct podlink *gone = round ? &first : &second, *stays = round ? &second : &first;
-        assert_int_equal(podlink_delete(gone, &e), 0);
+        assert_int_equal(pod_link_create(&first, &e), 0);
+        assert_int_equal(pod_link_create(&second, &e), 0);
+        assert_int_equal(pod_link_check(&first, &e), 0);
+        assert_int_equal(pod_link_check(&second, &e), 0);
+        const struct pod_link *gone = round ? &first : &second, *stays = round ? &second : &first;
+        assert_int_equal(pod_link_delete(gone, &e), 0);
         assert_true(has_default_route(stays->ifname));
-        assert_int_equal(podlink_check(stays, &e), 0);
-        assert_int_equal(podlink_delete(stays, &e), 0);
+        assert_int_equal(pod_link_check(stays, &e), 0);
+        assert_int_equal(pod_link_delete(stays, &e), 0);
     }
 }
 
 static void an_abandoned_link_is_replaced_a_foreign_one_is_not(void **state)
 {
     (void) state;
-    struct podlink p = link_of("abc", 0), taken = link_of("abc", 1);
+    struct pod_link p = link_of("abc", 0), taken = link_of("abc", 1);
     struct err e = {0};
     assert_string_not_equal(p.host_if, taken.host_if);
-    assert_int_equal(podlink_create(&p, &e), 0);
-    assert_int_equal(podlink_create(&p, &e), 0); /* As after a crash between the steps. */
-    assert_int_equal(podlink_create(&taken, &e), -EBUSY);
+    assert_int_equal(pod_link_create(&p, &e), 0);
+    assert_int_equal(pod_link_create(&p, &e), 0); /* As after a crash between the steps. */
+    assert_int_equal(pod_link_create(&taken, &e), -EBUSY);
     assert_non_null(strstr(e.text, "eth0"));
 
     CLEANUP_FREE char *enslave =
         xasprintf("ip link add foreign type bridge && ip link set %s master foreign", p.host_if);
     sh(enslave);
-    struct podlink again = p;
-    assert_int_equal(podlink_create(&again, &e), -EEXIST);
-    assert_int_equal(podlink_delete_abandoned(p.host_if, &e), 0);
-    assert_int_equal(podlink_check(&p, &e), 0);
+    struct pod_link again = p;
+    assert_int_equal(pod_link_create(&again, &e), -EEXIST);
+    assert_int_equal(pod_link_delete_abandoned(p.host_if, &e), 0);
+    assert_int_equal(pod_link_check(&p, &e), 0);
     sh("ip link del foreign");
-    assert_int_equal(podlink_delete_abandoned(p.host_if, &e), 0);
-    assert_true(podlink_check(&p, &e) < 0);
+    assert_int_equal(pod_link_delete_abandoned(p.host_if, &e), 0);
+    assert_true(pod_link_check(&p, &e) < 0);
 }
 
 /* ---- links on the other ends of ports ---- */
@@ -764,56 +764,56 @@ static void a_link_on_the_other_end_of_a_port_is_made_checked_and_removed(void *
     struct err e = {0};
     CLEANUP(rtnl_close) struct rtnl *r = make_port(l, dir);
     struct rtnl_link end;
-    struct podlink p = link_of("abc", 0);
+    struct pod_link p = link_of("abc", 0);
     snprintf(p.host_if, sizeof p.host_if, "tp3x");
     p.userspace_switch = true;
 
-    assert_true(podlink_check(&p, &e) < 0);
-    assert_int_equal(podlink_create(&p, &e), 0);
-    assert_int_equal(podlink_check(&p, &e), 0);
+    assert_true(pod_link_check(&p, &e) < 0);
+    assert_int_equal(pod_link_create(&p, &e), 0);
+    assert_int_equal(pod_link_check(&p, &e), 0);
     assert_int_equal(rtnl_link_get(r, "tp3x", &end, &e), 0);
     assert_int_equal(end.mtu, 1450);
     assert_true(mac_equal(end.mac, p.mac));
-    assert_int_equal(podlink_create(&p, &e), -EBUSY); /* Its eth0 is there. */
+    assert_int_equal(pod_link_create(&p, &e), -EBUSY); /* Its eth0 is there. */
     assert_int_equal(redirect_clear(r, end.ifindex, &e), 0);
-    assert_true(podlink_check(&p, &e) < 0); /* Frames of others would reach it. */
+    assert_true(pod_link_check(&p, &e) < 0); /* Frames of others would reach it. */
 
     ends_freed = 0;
-    assert_int_equal(podlink_delete(&p, &e), 0);
-    assert_int_equal(podlink_delete(&p, &e), 0);
+    assert_int_equal(pod_link_delete(&p, &e), 0);
+    assert_int_equal(pod_link_delete(&p, &e), 0);
     wait_freed(l);
     assert_false(is_in_pod("eth0"));
     assert_int_equal(rtnl_link_get(r, "tp3x", &end, &e), 0);
     assert_true(mac_equal(end.mac, ends_mac("tp3x")));
 
     /* Left by an agent that died: no pod has it. */
-    assert_int_equal(podlink_create(&p, &e), 0);
+    assert_int_equal(pod_link_create(&p, &e), 0);
     p.known = " tp3x ";
-    assert_int_equal(podlink_delete_stray(&p, &e), 0);
+    assert_int_equal(pod_link_delete_stray(&p, &e), 0);
     assert_true(is_in_pod("eth0"));
     p.known = " tp33x tp4x ";
-    assert_int_equal(podlink_delete_stray(&p, &e), 1);
-    assert_int_equal(podlink_delete_stray(&p, &e), 0);
+    assert_int_equal(pod_link_delete_stray(&p, &e), 1);
+    assert_int_equal(pod_link_delete_stray(&p, &e), 0);
     assert_false(is_in_pod("eth0"));
 
     /* Left on the port by a pod that nobody knows: a port is nobody else's as long. */
-    assert_int_equal(podlink_create(&p, &e), 0);
-    struct podlink other = p;
+    assert_int_equal(pod_link_create(&p, &e), 0);
+    struct pod_link other = p;
     snprintf(other.ifname, sizeof other.ifname, "eth1");
-    assert_int_equal(podlink_create(&other, &e), -EADDRINUSE);
+    assert_int_equal(pod_link_create(&other, &e), -EADDRINUSE);
     assert_non_null(strstr(e.text, "port tp3 had a link"));
     assert_int_equal(rtnl_link_get(r, "tp3x", &end, NULL), -ENODEV);
     assert_false(is_in_pod("eth0"));
 
     /* The runtime does not say where the pod is: its link goes with the port's device. */
     CLEANUP(rtnl_close) struct rtnl *again = make_port(l, dir);
-    assert_int_equal(podlink_create(&p, &e), 0);
+    assert_int_equal(pod_link_create(&p, &e), 0);
     other = p;
     other.netns_fd = -1;
     other.netns = "/tmp/no-such-namespace";
-    assert_int_equal(podlink_delete(&other, &e), 0);
+    assert_int_equal(pod_link_delete(&other, &e), 0);
     assert_false(is_in_pod("eth0"));
-    assert_int_equal(podlink_delete(&p, &e), 0);
+    assert_int_equal(pod_link_delete(&p, &e), 0);
 
     ovs.pool.ends = ends_close(ovs.pool.ends);
     loop_free(l);

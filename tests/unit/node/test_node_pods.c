@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/kernel/rtnl.h"
-#include "node/cni/cniconf.h"
-#include "node/cni/cniserver.h"
-#include "node/cni/podlink.h"
+#include "node/cni/cni_conf.h"
+#include "node/cni/cni_server.h"
+#include "node/cni/pod_link.h"
 #include "node/cni/pods.h"
 
 #include <fcntl.h>
@@ -202,12 +202,12 @@ static _Atomic bool hold_delete; /* The kernel takes its time. */
 static _Atomic int links, create_error, configure_error, delete_error, check_error, creations,
     abandoned, limit_error, limits;
 
-void podlink_name(const char *id, const char *ifname, unsigned attempt, char ret[IF_NAMESIZE])
+void pod_link_name(const char *id, const char *ifname, unsigned attempt, char ret[IF_NAMESIZE])
 {
     snprintf(ret, IF_NAMESIZE, "v%.10s%u", id, attempt);
 }
 
-struct mac podlink_host_mac(uint32_t pod_ip)
+struct mac pod_link_host_mac(uint32_t pod_ip)
 {
     return mac_from_ip4(pod_ip + 1);
 }
@@ -221,7 +221,7 @@ static _Atomic unsigned create_errors; /* So many, then none; 0: always. */
 static _Atomic int stray;              /* What there is of them. */
 static _Atomic unsigned strays_looked_for;
 
-int podlink_create(const struct podlink *p, struct err *e)
+int pod_link_create(const struct pod_link *p, struct err *e)
 {
     creations++;
     int r = result(&create_error, e);
@@ -232,25 +232,25 @@ int podlink_create(const struct podlink *p, struct err *e)
     return r < 0 ? r : result(&configure_error, e);
 }
 
-int podlink_limit(const struct podlink *p, struct err *e)
+int pod_link_limit(const struct pod_link *p, struct err *e)
 {
     int r = result(&limit_error, e);
     limits += r == 0;
     return r;
 }
 
-int podlink_unlimit(const struct podlink *p, struct err *e)
+int pod_link_unlimit(const struct pod_link *p, struct err *e)
 {
     limits = 0;
     return 0;
 }
 
-int podlink_check(const struct podlink *p, struct err *e)
+int pod_link_check(const struct pod_link *p, struct err *e)
 {
     return result(&check_error, e);
 }
 
-int podlink_delete_stray(const struct podlink *p, struct err *e)
+int pod_link_delete_stray(const struct pod_link *p, struct err *e)
 {
     assert_non_null(p->known);
     strays_looked_for++;
@@ -262,7 +262,7 @@ int podlink_delete_stray(const struct podlink *p, struct err *e)
     return found;
 }
 
-int podlink_delete(const struct podlink *p, struct err *e)
+int pod_link_delete(const struct pod_link *p, struct err *e)
 {
     while (hold_delete) {
         sched_yield();
@@ -272,7 +272,7 @@ int podlink_delete(const struct podlink *p, struct err *e)
     return r;
 }
 
-int podlink_delete_abandoned(const char *host_if, struct err *e)
+int pod_link_delete_abandoned(const char *host_if, struct err *e)
 {
     abandoned++;
     return 0;
@@ -1036,13 +1036,13 @@ static void two_pods_with_one_address_are_told(void **state)
 /* ---- the socket ---- */
 
 struct serving {
-    struct cniserver *server;
+    struct cni_server *server;
     char dir[64], path[96];
     int fd_seen;
     unsigned requests;
 };
 
-static void on_request(void *ctx, struct cniserver_call *call, struct cni_request *r, int netns_fd)
+static void on_request(void *ctx, struct cni_server_call *call, struct cni_request *r, int netns_fd)
 {
     struct serving *s = ctx;
     s->requests++;
@@ -1050,7 +1050,7 @@ static void on_request(void *ctx, struct cniserver_call *call, struct cni_reques
     fd_close(netns_fd);
     CLEANUP_FREE char *line = xasprintf("0 {\"id\":\"%s\"}\n", r->container_id);
     cni_request_done(r);
-    cniserver_answer(call, line, strlen(line));
+    cni_server_answer(call, line, strlen(line));
 }
 
 static int connect_to(const char *path)
@@ -1123,7 +1123,7 @@ static void the_socket_takes_a_line_with_a_descriptor(void **state)
     struct err e = {0};
     assert_non_null(mkdtemp(s.dir));
     snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
-    assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
+    assert_int_equal(cni_server_new(loop, s.path, on_request, &s, &s.server, &e), 0);
 
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     char *text = talk(&s, (const char *const[]){GOOD, "\n", NULL}, null);
@@ -1146,9 +1146,9 @@ static void the_socket_takes_a_line_with_a_descriptor(void **state)
     close(fd);
     loop_run_until(loop, &never, 5);
 
-    cniserver_close(s.server);
+    cni_server_close(s.server);
     assert_int_equal(access(s.path, F_OK), -1);
-    cniserver_free(s.server);
+    cni_server_free(s.server);
     close(null);
     rmdir(s.dir);
 }
@@ -1223,7 +1223,7 @@ static void the_socket_is_roots_by_its_mode_and_by_who_connects(void **state)
     assert_non_null(mkdtemp(s.dir));
     snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
     mode_t before = umask(0);
-    assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
+    assert_int_equal(cni_server_new(loop, s.path, on_request, &s, &s.server, &e), 0);
     umask(before);
     assert_int_equal(stat(s.path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
@@ -1233,7 +1233,7 @@ static void the_socket_is_roots_by_its_mode_and_by_who_connects(void **state)
     assert_int_equal(chmod(s.path, 0666), 0);
     assert_int_equal(ask_as_nobody(s.path, GOOD "\n"), 0);
     assert_int_equal(s.requests, 0);
-    cniserver_free(s.server);
+    cni_server_free(s.server);
     rmdir(s.dir);
 }
 
@@ -1258,7 +1258,7 @@ static void the_socket_takes_so_many_calls_at_once(void **state)
     int fds[LIMIT + MORE];
     assert_non_null(mkdtemp(s.dir));
     snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
-    assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
+    assert_int_equal(cni_server_new(loop, s.path, on_request, &s, &s.server, &e), 0);
     for (size_t i = 0; i < LIMIT + MORE; i++) {
         fds[i] = connect_to(s.path);
         if (i % 64 == 0) {
@@ -1283,7 +1283,7 @@ static void the_socket_takes_so_many_calls_at_once(void **state)
     for (size_t i = 1; i < LIMIT + MORE; i++) {
         close(fds[i]);
     }
-    cniserver_free(s.server);
+    cni_server_free(s.server);
     rmdir(s.dir);
     files.rlim_cur = before;
     setrlimit(RLIMIT_NOFILE, &files);
@@ -1296,15 +1296,15 @@ static void the_configuration_is_roots(void **state)
     assert_non_null(mkdtemp(dir));
     mode_t before = umask(0);
     for (int chained = 0; chained < 2; chained++) {
-        struct cniconf c = {
+        struct cni_conf c = {
             .dir = dir, .name = "80-x.conf", .socket = "/run/x.sock", .portmap = chained};
-        CLEANUP_FREE char *path = cniconf_path(&c);
+        CLEANUP_FREE char *path = cni_conf_path(&c);
         struct err e = {0};
         struct stat st;
-        assert_int_equal(cniconf_write(&c, &e), 0);
+        assert_int_equal(cni_conf_write(&c, &e), 0);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 07777, 0600);
-        cniconf_remove(&c);
+        cni_conf_remove(&c);
     }
     umask(before);
     assert_int_equal(rmdir(dir), 0);

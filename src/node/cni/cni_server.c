@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/cni/cniserver.h"
+#include "node/cni/cni_server.h"
 
 #include "base/list.h"
 #include "base/log.h"
@@ -16,9 +16,9 @@ LOG_MODULE("cni");
 #define TRANSFER_MS 10000 /* Time limit for sending a request, and for taking an answer. */
 #define READ_SIZE 8192
 
-struct cniserver_call {
+struct cni_server_call {
     struct list node;
-    struct cniserver *server;
+    struct cni_server *server;
     int fd;
     struct loop_fd *watch;
     struct loop_timer *timer;
@@ -27,18 +27,18 @@ struct cniserver_call {
     bool taken; /* The handler has the request and will answer. */
 };
 
-struct cniserver {
+struct cni_server {
     struct loop *loop;
     char *path;
     int fd;
     struct loop_fd *watch;
-    cniserver_fn *fn;
+    cni_server_fn *fn;
     void *ctx;
     struct list calls;
     size_t n_calls;
 };
 
-static void call_free(struct cniserver_call *c)
+static void call_free(struct cni_server_call *c)
 {
     loop_fd_free(c->watch);
     loop_timer_free(c->timer);
@@ -56,7 +56,7 @@ static void call_timeout(void *ctx)
 }
 
 /* Writes the rest of the answer; ends the call when all is sent or the peer is gone. */
-static void call_flush(struct cniserver_call *c)
+static void call_flush(struct cni_server_call *c)
 {
     while (c->buf.size > 0) {
         ssize_t n = send(c->fd, c->buf.data, c->buf.size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -77,7 +77,7 @@ static void call_flush(struct cniserver_call *c)
     call_free(c);
 }
 
-void cniserver_answer(struct cniserver_call *c, const char *text, size_t size)
+void cni_server_answer(struct cni_server_call *c, const char *text, size_t size)
 {
     c->taken = false;
     strbuf_reset(&c->buf);
@@ -86,7 +86,7 @@ void cniserver_answer(struct cniserver_call *c, const char *text, size_t size)
     call_flush(c);
 }
 
-static void answer_error(struct cniserver_call *c, const struct cni_error *e)
+static void answer_error(struct cni_server_call *c, const struct cni_error *e)
 {
     static struct log_limit limit;
     log_limited(&limit, LOG_WARN, "request refused", "code=%d text=\"%s: %s\"", (int) e->code,
@@ -95,11 +95,11 @@ static void answer_error(struct cniserver_call *c, const struct cni_error *e)
     strbuf_adds(&out, "1 ");
     cni_error_write(e, &out);
     strbuf_addc(&out, '\n');
-    cniserver_answer(c, out.data, out.size);
+    cni_server_answer(c, out.data, out.size);
 }
 
 /* Keeps the first descriptor that a message carries, and closes others. */
-static void take_fds(struct cniserver_call *c, struct msghdr *m)
+static void take_fds(struct cni_server_call *c, struct msghdr *m)
 {
     for (struct cmsghdr *cm = CMSG_FIRSTHDR(m); cm; cm = CMSG_NXTHDR(m, cm)) {
         if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS) {
@@ -119,7 +119,7 @@ static void take_fds(struct cniserver_call *c, struct msghdr *m)
 }
 
 /* Appends what can be read: bytes, 0 at the end of the stream, negative errno. */
-static ssize_t call_receive(struct cniserver_call *c)
+static ssize_t call_receive(struct cni_server_call *c)
 {
     char *p = strbuf_reserve(&c->buf, READ_SIZE);
     if (!p) {
@@ -147,7 +147,7 @@ static ssize_t call_receive(struct cniserver_call *c)
     return n;
 }
 
-static void call_complete(struct cniserver_call *c, size_t size)
+static void call_complete(struct cni_server_call *c, size_t size)
 {
     struct cni_request r = {0};
     struct cni_error e = {0};
@@ -163,7 +163,7 @@ static void call_complete(struct cniserver_call *c, size_t size)
 
 static void call_event(void *ctx, unsigned events)
 {
-    struct cniserver_call *c = ctx;
+    struct cni_server_call *c = ctx;
     if (events & LOOP_WRITE) {
         call_flush(c);
         return;
@@ -196,14 +196,14 @@ static void nothing(void *ctx)
 
 /* Most of a request's time is a worker that makes a link.  An idle processor needs a tenth of a
  * millisecond to wake up, so wake a worker while the request is still being received. */
-static void wake_a_worker(struct cniserver *s)
+static void wake_a_worker(struct cni_server *s)
 {
     loop_work(s->loop, nothing, nothing, NULL);
 }
 
 static void server_event(void *ctx, unsigned events)
 {
-    struct cniserver *s = ctx;
+    struct cni_server *s = ctx;
     static struct log_limit limit;
     for (;;) {
         CLEANUP(fd_close) int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -219,7 +219,7 @@ static void server_event(void *ctx, unsigned events)
             log_limited(&limit, LOG_WARN, "too many requests at once", "max=%d", MAX_CALLS);
             continue;
         }
-        struct cniserver_call *c = NEW(struct cniserver_call);
+        struct cni_server_call *c = NEW(struct cni_server_call);
         c->server = s;
         c->netns_fd = -1;
         c->fd = fd_take(&fd);
@@ -234,15 +234,15 @@ static void server_event(void *ctx, unsigned events)
     }
 }
 
-int cniserver_new(struct loop *l, const char *path, cniserver_fn *fn, void *ctx,
-                  struct cniserver **ret, struct err *e)
+int cni_server_new(struct loop *l, const char *path, cni_server_fn *fn, void *ctx,
+                   struct cni_server **ret, struct err *e)
 {
     int fd;
     int r = sock_listen_unix(path, 0600, &fd, e);
     if (r < 0) {
         return r;
     }
-    struct cniserver *s = NEW(struct cniserver);
+    struct cni_server *s = NEW(struct cni_server);
     s->loop = l;
     s->path = xstrdup(path);
     s->fd = fd;
@@ -254,7 +254,7 @@ int cniserver_new(struct loop *l, const char *path, cniserver_fn *fn, void *ctx,
     return 0;
 }
 
-void cniserver_close(struct cniserver *s)
+void cni_server_close(struct cni_server *s)
 {
     if (s->fd >= 0) {
         unlink(s->path);
@@ -263,12 +263,12 @@ void cniserver_close(struct cniserver *s)
     }
 }
 
-struct cniserver *cniserver_free(struct cniserver *s)
+struct cni_server *cni_server_free(struct cni_server *s)
 {
     if (s) {
-        cniserver_close(s);
-        struct cniserver_call *c;
-        LIST_FOREACH (c, struct cniserver_call, node, &s->calls) {
+        cni_server_close(s);
+        struct cni_server_call *c;
+        LIST_FOREACH (c, struct cni_server_call, node, &s->calls) {
             assert(!c->taken);
             call_free(c);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/cni/cniconf.h"
+#include "node/cni/cni_conf.h"
 
 #include "base/mem.h"
 #include "net/loop/process.h"
@@ -10,17 +10,17 @@
 #define PORTS "portMappings"
 #define BANDWIDTH "bandwidth"
 
-static char *path_of(const struct cniconf *c, bool list)
+static char *path_of(const struct cni_conf *c, bool list)
 {
     return xasprintf("%s/%s%s", c->dir, c->name, list ? "list" : "");
 }
 
-static bool is_list(const struct cniconf *c)
+static bool is_list(const struct cni_conf *c)
 {
     return c->portmap || c->bandwidth;
 }
 
-char *cniconf_path(const struct cniconf *c)
+char *cni_conf_path(const struct cni_conf *c)
 {
     return path_of(c, is_list(c));
 }
@@ -38,7 +38,7 @@ static void add_head(struct json *conf)
 }
 
 /* A capability that the runtime passes goes to the plug-in that implements it. */
-static void add_own(const struct cniconf *c, struct json *plugin)
+static void add_own(const struct cni_conf *c, struct json *plugin)
 {
     json_set_string(plugin, "type", "tenet-cni");
     json_set_string(plugin, "socket", c->socket);
@@ -69,7 +69,7 @@ static void add_chained(struct json *plugins, const char *type, const char *capa
     json_set_bool(json_ensure_object(plugin, "capabilities"), capability, true);
 }
 
-void cniconf_text(const struct cniconf *c, struct strbuf *out)
+void cni_conf_text(const struct cni_conf *c, struct strbuf *out)
 {
     CLEANUP(json_free) struct json *conf = json_object();
     add_head(conf);
@@ -89,12 +89,12 @@ void cniconf_text(const struct cniconf *c, struct strbuf *out)
     strbuf_addc(out, '\n');
 }
 
-int cniconf_write(const struct cniconf *c, struct err *e)
+int cni_conf_write(const struct cni_conf *c, struct err *e)
 {
-    CLEANUP_FREE char *path = cniconf_path(c);
+    CLEANUP_FREE char *path = cni_conf_path(c);
     CLEANUP_FREE char *other = path_of(c, !is_list(c));
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    cniconf_text(c, &text);
+    cni_conf_text(c, &text);
     int r = dir_make(c->dir, 0755, e);
     r = r < 0 ? r : file_write_atomic(path, text.data, text.size, 0600, e);
     if (r == 0) {
@@ -103,7 +103,7 @@ int cniconf_write(const struct cniconf *c, struct err *e)
     return r;
 }
 
-void cniconf_remove(const struct cniconf *c)
+void cni_conf_remove(const struct cni_conf *c)
 {
     for (int i = 0; i < 2; i++) {
         CLEANUP_FREE char *path = path_of(c, i);

@@ -8,18 +8,19 @@
 #pragma once
 
 #include "net/loop/loop.h"
-#include "node/cni/podlink.h"
+#include "node/cni/pod_link.h"
 
-struct reaper;
-struct reaper *reaper_new(struct loop *l);
+struct link_remover;
+struct link_remover *link_remover_new(struct loop *l);
 /* Must not be busy. */
-struct reaper *reaper_free(struct reaper *r);
+struct link_remover *link_remover_free(struct link_remover *r);
 
-typedef void reaper_fn(void *ctx, int error, const char *text);
+typedef void link_remover_fn(void *ctx, int error, const char *text);
 /* Deletes the link 'l' (copied), and calls 'fn' once: with 0 when the link is gone or never
  * existed, else with the kernel's error. */
-void reaper_delete(struct reaper *r, const struct podlink *l, reaper_fn *fn, void *ctx);
+void link_remover_delete(struct link_remover *r, const struct pod_link *l, link_remover_fn *fn,
+                         void *ctx);
 /* The kernel announced that the link whose host_if is 'name' is gone. */
-void reaper_link_gone(struct reaper *r, const char *name);
+void link_remover_link_gone(struct link_remover *r, const char *name);
 /* The number of threads that still work, including those whose link is gone already. */
-size_t reaper_busy(const struct reaper *r);
+size_t link_remover_busy(const struct link_remover *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/cni/podlink.h"
+#include "node/cni/pod_link.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -9,14 +9,14 @@
 
 #include <stdio.h>
 
-void podlink_name(const char *container_id, const char *ifname, unsigned attempt,
-                  char ret[IF_NAMESIZE])
+void pod_link_name(const char *container_id, const char *ifname, unsigned attempt,
+                   char ret[IF_NAMESIZE])
 {
     CLEANUP_FREE char *key = xasprintf("%s/%s/%u", container_id, ifname, attempt);
     snprintf(ret, IF_NAMESIZE, "veth%08x", hash_string(key));
 }
 
-struct mac podlink_host_mac(uint32_t pod_ip)
+struct mac pod_link_host_mac(uint32_t pod_ip)
 {
     struct mac m = mac_from_ip4(pod_ip);
     m.b[0] = 0xee; /* A locally administered prefix, like the pods' 0a, that no pod uses. */
@@ -47,7 +47,7 @@ static int delete_abandoned(struct rtnl *r, const char *host_if, const char *bri
     return err == 0 && *bridge ? rtnl_link_del(r, bridge, e) : err;
 }
 
-static int make_pair(struct rtnl *r, const struct podlink *p, struct rtnl_link *ret, struct err *e)
+static int make_pair(struct rtnl *r, const struct pod_link *p, struct rtnl_link *ret, struct err *e)
 {
     struct rtnl_veth v = {.name = p->host_if,
                           .peer_name = p->ifname,
@@ -58,7 +58,7 @@ static int make_pair(struct rtnl *r, const struct podlink *p, struct rtnl_link *
     return rtnl_veth_add_get(r, &v, ret, e);
 }
 
-static int replace_pair(struct rtnl *r, const struct podlink *p, struct rtnl_link *ret,
+static int replace_pair(struct rtnl *r, const struct pod_link *p, struct rtnl_link *ret,
                         struct err *e)
 {
     char bridge[IF_NAMESIZE];
@@ -76,7 +76,7 @@ static int replace_pair(struct rtnl *r, const struct podlink *p, struct rtnl_lin
     return err;
 }
 
-static struct dp_wire wire_of(const struct podlink *p)
+static struct dp_wire wire_of(const struct pod_link *p)
 {
     return (struct dp_wire){
         .host_if = p->host_if, .port = p->port, .mac = p->mac, .mtu = p->mtu, .limits = p->limits};
@@ -84,7 +84,7 @@ static struct dp_wire wire_of(const struct podlink *p)
 
 /* Opens a netlink socket in the pod's namespace, and makes the settings there that netlink does not
  * offer. */
-static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **ret, struct err *e)
+static int open_in_pod(const struct pod_link *p, bool configure, struct rtnl **ret, struct err *e)
 {
     int back;
     int err = netns_enter_from(p->host_ns_fd, p->netns_fd, &back, e);
@@ -100,7 +100,8 @@ static int open_in_pod(const struct podlink *p, bool configure, struct rtnl **re
 }
 
 /* 'ifindex' is 0 if it is not known; 'mac' is NULL if the link has its MAC already. */
-static int configure_pod(const struct podlink *p, int ifindex, const struct mac *mac, struct err *e)
+static int configure_pod(const struct pod_link *p, int ifindex, const struct mac *mac,
+                         struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_link l = {.ifindex = ifindex};
@@ -116,13 +117,13 @@ static int configure_pod(const struct podlink *p, int ifindex, const struct mac 
 
 /* An unknown link is on the port: deleting the port's device deletes that link, and the datapath
  * makes the device anew. */
-static int port_is_taken(struct rtnl *r, const struct podlink *p, struct err *e)
+static int port_is_taken(struct rtnl *r, const struct pod_link *p, struct err *e)
 {
     rtnl_link_del(r, p->host_if, NULL);
     return err_set(e, -EADDRINUSE, "port %s had a link already; it is made anew", p->port);
 }
 
-static int create_on_end(const struct podlink *p, int ns_fd, struct err *e)
+static int create_on_end(const struct pod_link *p, int ns_fd, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct dp_wire wire = wire_of(p);
@@ -147,7 +148,7 @@ static int create_on_end(const struct podlink *p, int ns_fd, struct err *e)
     return err < 0 ? err : configure_pod(p, 0, &p->mac, e);
 }
 
-int podlink_create(const struct podlink *p, struct err *e)
+int pod_link_create(const struct pod_link *p, struct err *e)
 {
     int ns_fd = datapath_end(p->datapath, p->port, p->host_if);
     if (ns_fd >= 0) {
@@ -175,19 +176,19 @@ int podlink_create(const struct podlink *p, struct err *e)
     return err;
 }
 
-int podlink_limit(const struct podlink *p, struct err *e)
+int pod_link_limit(const struct pod_link *p, struct err *e)
 {
     struct dp_wire wire = wire_of(p);
     return datapath_wire(p->datapath, &wire, e);
 }
 
-int podlink_unlimit(const struct podlink *p, struct err *e)
+int pod_link_unlimit(const struct pod_link *p, struct err *e)
 {
     struct dp_wire wire = wire_of(p);
     return datapath_unlimit(p->datapath, &wire, e);
 }
 
-static int check_pod(struct rtnl *r, const struct podlink *p, struct err *e)
+static int check_pod(struct rtnl *r, const struct pod_link *p, struct err *e)
 {
     struct rtnl_link l;
     CLEANUP_FREE struct rtnl_addr *addrs = NULL;
@@ -227,7 +228,7 @@ static int check_pod(struct rtnl *r, const struct podlink *p, struct err *e)
                            IP4_TEXT(p->gateway));
 }
 
-int podlink_check(const struct podlink *p, struct err *e)
+int pod_link_check(const struct pod_link *p, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *host = NULL;
     CLEANUP(rtnl_close) struct rtnl *pod = NULL;
@@ -251,7 +252,7 @@ int podlink_check(const struct podlink *p, struct err *e)
 }
 
 /* The pod's link that 'p' names, if it is a macvlan on link number 'end' (0: on any link). */
-static int delete_in_pod(const struct podlink *p, int end, struct err *e)
+static int delete_in_pod(const struct pod_link *p, int end, struct err *e)
 {
     CLEANUP(fd_close) int opened = -1;
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
@@ -272,7 +273,7 @@ static int delete_in_pod(const struct podlink *p, int end, struct err *e)
 
 /* A link that is not found in the pod but is still on the port (the runtime does not name the
  * namespace, or the pod moved the link) is deleted with the port's device. */
-static int delete_on_end(const struct podlink *p, int ns_fd, struct err *e)
+static int delete_on_end(const struct pod_link *p, int ns_fd, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct rtnl_link end;
@@ -288,7 +289,7 @@ static int delete_on_end(const struct podlink *p, int ns_fd, struct err *e)
     return err == 0 && mac_equal(end.mac, p->mac) ? rtnl_link_del(r, p->host_if, e) : 0;
 }
 
-int podlink_delete(const struct podlink *p, struct err *e)
+int pod_link_delete(const struct pod_link *p, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int ns_fd = datapath_end(p->datapath, p->port, p->host_if);
@@ -299,7 +300,7 @@ int podlink_delete(const struct podlink *p, struct err *e)
     return err < 0 ? err : rtnl_link_del(r, p->host_if, e);
 }
 
-int podlink_delete_stray(const struct podlink *p, struct err *e)
+int pod_link_delete_stray(const struct pod_link *p, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     CLEANUP(rtnl_close) struct rtnl *ends = NULL;
@@ -326,7 +327,7 @@ int podlink_delete_stray(const struct podlink *p, struct err *e)
     return err < 0 ? err : 1;
 }
 
-int podlink_delete_abandoned(const char *host_if, struct err *e)
+int pod_link_delete_abandoned(const char *host_if, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int err = rtnl_open(&r, e);

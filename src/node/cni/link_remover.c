@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/cni/reaper.h"
+#include "node/cni/link_remover.h"
 
 #include "base/list.h"
 #include "base/mem.h"
@@ -9,27 +9,27 @@
 
 struct job {
     struct list node;
-    struct podlink link; /* The link's descriptor and text are owned. */
-    reaper_fn *fn;       /* NULL: it was called already. */
+    struct pod_link link; /* The link's descriptor and text are owned. */
+    link_remover_fn *fn;  /* NULL: it was called already. */
     void *ctx;
     int result;
     struct err error;
 };
 
-struct reaper {
+struct link_remover {
     struct loop *loop;
     struct list jobs;
 };
 
-struct reaper *reaper_new(struct loop *l)
+struct link_remover *link_remover_new(struct loop *l)
 {
-    struct reaper *r = NEW(struct reaper);
+    struct link_remover *r = NEW(struct link_remover);
     r->loop = l;
     list_init(&r->jobs);
     return r;
 }
 
-struct reaper *reaper_free(struct reaper *r)
+struct link_remover *link_remover_free(struct link_remover *r)
 {
     if (r) {
         assert(list_is_empty(&r->jobs));
@@ -41,7 +41,7 @@ struct reaper *reaper_free(struct reaper *r)
 static void work(void *ctx)
 {
     struct job *j = ctx;
-    j->result = podlink_delete(&j->link, &j->error);
+    j->result = pod_link_delete(&j->link, &j->error);
 }
 
 static void done(void *ctx)
@@ -56,7 +56,8 @@ static void done(void *ctx)
     free(j);
 }
 
-void reaper_delete(struct reaper *r, const struct podlink *l, reaper_fn *fn, void *ctx)
+void link_remover_delete(struct link_remover *r, const struct pod_link *l, link_remover_fn *fn,
+                         void *ctx)
 {
     struct job *j = NEW(struct job);
     j->fn = fn;
@@ -68,19 +69,19 @@ void reaper_delete(struct reaper *r, const struct podlink *l, reaper_fn *fn, voi
     loop_work(r->loop, work, done, j);
 }
 
-void reaper_link_gone(struct reaper *r, const char *name)
+void link_remover_link_gone(struct link_remover *r, const char *name)
 {
     struct job *j;
     LIST_FOREACH (j, struct job, node, &r->jobs) {
         if (j->fn && streq(j->link.host_if, name)) {
-            reaper_fn *fn = TAKE(j->fn);
+            link_remover_fn *fn = TAKE(j->fn);
             fn(j->ctx, 0, "");
             return;
         }
     }
 }
 
-size_t reaper_busy(const struct reaper *r)
+size_t link_remover_busy(const struct link_remover *r)
 {
     return list_size(&r->jobs);
 }

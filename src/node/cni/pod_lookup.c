@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/cni/podlookup.h"
+#include "node/cni/pod_lookup.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/host/hostports.h"
+#include "node/host/node_host_ports.h"
 
 #include "base/list.h"
 #include "base/log.h"

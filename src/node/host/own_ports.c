@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/host/ownports.h"
+#include "node/host/own_ports.h"
 
 #include "base/mem.h"
 #include "base/str.h"

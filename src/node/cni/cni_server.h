@@ -10,20 +10,20 @@
 #include "net/loop/loop.h"
 #include "wire/cni.h"
 
-struct cniserver;
-struct cniserver_call;
+struct cni_server;
+struct cni_server_call;
 
 /* Handles a complete, valid request.  The handler owns 'r' and 'netns_fd' (or -1), and answers
- * exactly once with cniserver_answer, at once or later. */
-typedef void cniserver_fn(void *ctx, struct cniserver_call *call, struct cni_request *r,
-                          int netns_fd);
+ * exactly once with cni_server_answer, at once or later. */
+typedef void cni_server_fn(void *ctx, struct cni_server_call *call, struct cni_request *r,
+                           int netns_fd);
 
-int cniserver_new(struct loop *l, const char *path, cniserver_fn *fn, void *ctx,
-                  struct cniserver **ret, struct err *e);
+int cni_server_new(struct loop *l, const char *path, cni_server_fn *fn, void *ctx,
+                   struct cni_server **ret, struct err *e);
 /* Sends 'text' and closes; does nothing when the peer is gone. 'call' must not be used after. */
-void cniserver_answer(struct cniserver_call *call, const char *text, size_t size);
+void cni_server_answer(struct cni_server_call *call, const char *text, size_t size);
 /* Removes the socket, so that no client can connect any more; accepted calls can still be
  * answered. */
-void cniserver_close(struct cniserver *s);
+void cni_server_close(struct cni_server *s);
 /* All calls must be answered. */
-struct cniserver *cniserver_free(struct cniserver *s);
+struct cni_server *cni_server_free(struct cni_server *s);

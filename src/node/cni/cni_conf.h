@@ -7,17 +7,17 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct cniconf {
+struct cni_conf {
     const char *dir, *name;  /* For example "/etc/cni/net.d" and "80-openshift-network.conf". */
     const char *socket;      /* Path of the agent's socket. */
     bool portmap, bandwidth; /* The plug-ins that are chained after tenet-cni. */
 };
 
 /* Owned path of the file. */
-char *cniconf_path(const struct cniconf *c);
+char *cni_conf_path(const struct cni_conf *c);
 /* Appends the file's text. Pure. */
-void cniconf_text(const struct cniconf *c, struct strbuf *out);
+void cni_conf_text(const struct cni_conf *c, struct strbuf *out);
 /* Writes it in one step, and removes the file of the other form. */
-int cniconf_write(const struct cniconf *c, struct err *e);
+int cni_conf_write(const struct cni_conf *c, struct err *e);
 /* Removes the files of both forms. */
-void cniconf_remove(const struct cniconf *c);
+void cni_conf_remove(const struct cni_conf *c);
