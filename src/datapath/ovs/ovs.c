@@ -416,7 +416,7 @@ static int ovs_maps(struct datapath *dp, const char *name, const char *after, si
 
 static int ovs_make_mounts(const struct datapath_config *cfg, struct err *e)
 {
-    return ends_mount(cfg->run_dir, e);
+    return port_peers_mount(cfg->run_dir, e);
 }
 
 const struct datapath_ops datapath_ovs = {

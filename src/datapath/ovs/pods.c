@@ -591,7 +591,7 @@ static size_t assign_ports(struct ovs_dp *o)
         LIST_FOREACH (w, struct waiter, link, &r->waiters) {
             if (w->port) {
                 if (o->pool.ends && !r->pod->pair) {
-                    ends_name(r->pod->port, r->pod->host_if);
+                    port_peers_name(r->pod->port, r->pod->host_if);
                 }
                 outbox_add_port(&o->outbox, TAKE(w->port), w->ctx, r->pod->port, r->pod->host_if);
             }

@@ -61,7 +61,7 @@ struct pool_port {
 struct pool_job {
     struct ovs_dp *o; /* NULL: the datapath was closed. */
     int netns_fd;
-    int ends_fd; /* Owned; -1: the peers are in the same namespace. */
+    int port_peers_fd; /* Owned; -1: the peers are in the same namespace. */
     bool userspace_switch;
     uint32_t mtu;
     size_t n;
@@ -156,7 +156,7 @@ static void on_end_free(void *ctx, const char *name)
 void pool_open_ends(struct ovs_dp *o, const char *run_dir)
 {
     struct err e = {0};
-    if (run_dir && ends_open(o->loop, run_dir, on_end_free, o, &o->pool.ends, &e) < 0) {
+    if (run_dir && port_peers_open(o->loop, run_dir, on_end_free, o, &o->pool.ends, &e) < 0) {
         log_warn("pods get pairs of links, which takes longer", "reason=\"%s\"", e.text);
     }
 }
@@ -168,7 +168,7 @@ void pool_done(struct ovs_dp *o)
         drop(o, p);
     }
     hmap_done(&o->pool.ports);
-    o->pool.ends = ends_close(o->pool.ends);
+    o->pool.ends = port_peers_close(o->pool.ends);
     if (o->pool.job) {
         o->pool.job->o = NULL; /* The job needs the namespace until it ends. */
     } else {
@@ -246,12 +246,12 @@ static int switch_offload_off(int ns_fd, const char *name, struct err *e)
  * peer. */
 static int prepare_end(struct rtnl *r, const struct pool_job *job, const char *name, struct err *e)
 {
-    struct mac own = ends_mac(name);
+    struct mac own = port_peers_mac(name);
     struct rtnl_link l;
     int k = rtnl_link_get(r, name, &l, e);
     k = k < 0 ? k : redirect_accept_own(r, l.ifindex, e);
     if (k == 0 && job->userspace_switch) {
-        k = switch_offload_off(job->ends_fd, name, e);
+        k = switch_offload_off(job->port_peers_fd, name, e);
     }
     return k < 0 ? k : bring_up(r, name, &own, e);
 }
@@ -260,7 +260,7 @@ static int add_device(struct rtnl *r, const struct pool_job *job, const char *na
                       struct err *e)
 {
     struct rtnl_veth v = {
-        .name = name, .peer_name = end, .peer_ns_fd = job->ends_fd, .mtu = job->mtu};
+        .name = name, .peer_name = end, .peer_ns_fd = job->port_peers_fd, .mtu = job->mtu};
     return rtnl_veth_add(r, &v, e);
 }
 
@@ -271,12 +271,12 @@ static int find_end(struct rtnl *r, struct rtnl *ends, const struct pool_job *jo
 {
     struct rtnl_link l;
     int k = rtnl_link_get(ends, name, &l, e);
-    if (k == 0 && !mac_equal(l.mac, ends_mac(name)) && (l.flags & IFF_UP)) {
+    if (k == 0 && !mac_equal(l.mac, port_peers_mac(name)) && (l.flags & IFF_UP)) {
         return err_set(e, -EBUSY, "a pod is on link %s yet", name);
     }
     if (k == -ENODEV && rtnl_link_get(r, name, &l, NULL) == 0) {
         struct rtnl_link_set move = RTNL_LINK_SET_INIT(name);
-        move.ns_fd = job->ends_fd;
+        move.ns_fd = job->port_peers_fd;
         *ret_moved = true;
         k = rtnl_link_set(r, &move, e);
     }
@@ -297,7 +297,7 @@ static int ensure_device(struct rtnl *r, struct rtnl *ends, const struct pool_jo
     char end[IF_NAMESIZE];
     struct rtnl_link l;
     bool moved = false;
-    ends_name(name, end);
+    port_peers_name(name, end);
     int k = rtnl_link_get(r, name, &l, NULL);
     if (k == 0 && !streq(l.kind, "veth")) {
         return err_set(e, -EEXIST, "link %s exists already and is not ours", name);
@@ -344,8 +344,8 @@ static void job_work(void *ctx)
     int back = -1;
     int k = netns_enter(job->netns_fd, &back, &e);
     k = k < 0 ? k : rtnl_open(&r, &e);
-    if (k == 0 && job->ends_fd >= 0) {
-        k = rtnl_open_at(job->ends_fd, &ends, &e);
+    if (k == 0 && job->port_peers_fd >= 0) {
+        k = rtnl_open_at(job->port_peers_fd, &ends, &e);
     }
     for (size_t i = 0; i < job->n; i++) {
         struct pool_device *d = &job->devices[i];
@@ -389,7 +389,7 @@ static void retry_later(struct ovs_dp *o)
 static void job_free(struct pool_job *job)
 {
     if (job) {
-        fd_close(job->ends_fd);
+        fd_close(job->port_peers_fd);
         free(job);
     }
 }
@@ -446,7 +446,8 @@ static struct pool_job *job_of(struct ovs_dp *o)
         o->pool.job = NEW(struct pool_job);
         o->pool.job->o = o;
         o->pool.job->netns_fd = o->pool.netns_fd;
-        o->pool.job->ends_fd = o->pool.ends ? fcntl(ends_fd(o->pool.ends), F_DUPFD_CLOEXEC, 0) : -1;
+        o->pool.job->port_peers_fd =
+            o->pool.ends ? fcntl(port_peers_fd(o->pool.ends), F_DUPFD_CLOEXEC, 0) : -1;
         o->pool.job->userspace_switch = switch_is_in_user_space(o);
         o->pool.job->mtu = o->net.mtu;
     }

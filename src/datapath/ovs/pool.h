@@ -4,7 +4,7 @@
  * Adding a port keeps ovs-vswitchd busy for milliseconds and removing one for tens of them, more so
  * with many ports, and other requests to it wait meanwhile.  So ports stay: a pod takes one, with
  * its number, and gives it back. The port's device is one end of a veth pair; the pod's link is on
- * the other end (ends.h).
+ * the other end (port_peers.h).
  *
  * The Interface row of a port (rows.h) says whether it belongs to the pool, and to which pod; the
  * state here follows from the rows. Devices are made on a worker thread. On the loop's thread. */
@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/reconnect.h"
 #include "datapath/datapath.h"
-#include "datapath/ovs/ends.h"
+#include "datapath/ovs/port_peers.h"
 
 struct ovs_dp;
 struct pool_job;
@@ -22,12 +22,12 @@ struct pool {
     struct hmap ports; /* struct pool_port, by name. */
     struct list free;  /* The ports that a pod can have; the longest unused first. */
     size_t n_free;
-    int netns_fd;         /* The network namespace in which devices are made. */
-    struct ends *ends;    /* The namespace of their peers; NULL: the same namespace. */
-    struct pool_job *job; /* The worker's job that makes devices; NULL: none. */
-    bool inserting;       /* A transaction that makes rows is under way. */
-    bool filling;         /* Free ports were below 'low', and are not at 'high' yet. */
-    struct backoff retry; /* The next attempt; also separates removals of ports. */
+    int netns_fd;            /* The network namespace in which devices are made. */
+    struct port_peers *ends; /* The namespace of their peers; NULL: the same namespace. */
+    struct pool_job *job;    /* The worker's job that makes devices; NULL: none. */
+    bool inserting;          /* A transaction that makes rows is under way. */
+    bool filling;            /* Free ports were below 'low', and are not at 'high' yet. */
+    struct backoff retry;    /* The next attempt; also separates removals of ports. */
     uint64_t used_ms;
     uint64_t quiet_ms; /* Time after the last use from which ports may be removed. */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wires between a pod's link and a port of the pool.
  *
- * A macvlan on the port's peer (ends.h) needs no wire.  Pods with limits, pods that an earlier
- * version attached, and pods on a kernel without macvlan have a veth pair of their own; eBPF
- * programs hand its frames over (net/kernel/redirect.h). */
+ * A macvlan on the port's peer (port_peers.h) needs no wire.  Pods with limits, pods that an
+ * earlier version attached, and pods on a kernel without macvlan have a veth pair of their own;
+ * eBPF programs hand its frames over (net/kernel/redirect.h). */
 #include "datapath/limit.h"
 #include "datapath/ovs/ovs.h"
 
@@ -26,7 +26,7 @@ struct wire_links {
 static int links_of(struct rtnl *r, const struct dp_wire *w, struct wire_links *ret, struct err *e)
 {
     char other[IF_NAMESIZE];
-    ends_name(w->port, other);
+    port_peers_name(w->port, other);
     int k = w->link ? 0 : rtnl_link_get(r, w->host_if, &ret->link, e);
     if (w->link) {
         ret->link = *w->link;
@@ -91,7 +91,7 @@ static int limit(struct rtnl *r, const struct dp_wire *w, const struct wire_link
 
 /* ---- links on other ends ---- */
 
-static const struct ends *ends_of(struct datapath *dp)
+static const struct port_peers *port_peers_of(struct datapath *dp)
 {
     return CONTAINER_OF(dp, struct ovs_dp, dp)->pool.ends;
 }
@@ -100,9 +100,10 @@ int wire_end(struct datapath *dp, const char *port, const char *host_if)
 {
     char end[IF_NAMESIZE] = "";
     if (port) {
-        ends_name(port, end);
+        port_peers_name(port, end);
     }
-    return ends_of(dp) && (!port || streq(end, host_if)) ? ends_fd(ends_of(dp)) : -1;
+    return port_peers_of(dp) && (!port || streq(end, host_if)) ? port_peers_fd(port_peers_of(dp))
+                                                               : -1;
 }
 
 /* The port was made when the network had another MTU. */
@@ -152,8 +153,8 @@ int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struc
     size_t n, n_there = 0;
     int k = rtnl_open(&r, e);
     k = k < 0 ? k : rtnl_link_list(r, &links, &n, e);
-    if (k == 0 && ends_of(dp)) {
-        k = rtnl_open_at(ends_fd(ends_of(dp)), &ends, e);
+    if (k == 0 && port_peers_of(dp)) {
+        k = rtnl_open_at(port_peers_fd(port_peers_of(dp)), &ends, e);
         k = k < 0 ? k : rtnl_link_list(ends, &there, &n_there, e);
     }
     if (k < 0) {
@@ -162,14 +163,14 @@ int wire_links(struct datapath *dp, struct rtnl_link **ret, size_t *ret_n, struc
     struct smap idle; /* Peers without a pod are not listed. */
     smap_init(&idle, NULL);
     for (size_t i = 0; i < n_there; i++) {
-        if (mac_equal(there[i].mac, ends_mac(there[i].name))) {
+        if (mac_equal(there[i].mac, port_peers_mac(there[i].name))) {
             smap_set(&idle, there[i].name, &there[i]);
         }
     }
     size_t cap = n, all = n;
     for (size_t i = 0; i < n; i++) {
         struct rtnl_link end = {0};
-        ends_name(links[i].name, end.name);
+        port_peers_name(links[i].name, end.name);
         if (streq(links[i].kind, "veth") && !smap_get(&idle, end.name)) {
             links = grow(links, &cap, all + 1, sizeof *links);
             links[all++] = end;
@@ -189,14 +190,14 @@ static int fetch_end(struct datapath *dp, struct rtnl *r, const struct dp_wire *
     CLEANUP(fd_close) int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     char end[IF_NAMESIZE];
     struct rtnl_link l;
-    ends_name(w->port, end);
-    if (!ends_of(dp) || !w->limits.from_pod || rtnl_link_get(r, end, &l, NULL) == 0) {
+    port_peers_name(w->port, end);
+    if (!port_peers_of(dp) || !w->limits.from_pod || rtnl_link_get(r, end, &l, NULL) == 0) {
         return 0;
     }
     struct rtnl_link_set move = RTNL_LINK_SET_INIT(end), up = RTNL_LINK_SET_INIT(end);
     move.ns_fd = here;
     up.up = 1;
-    int k = rtnl_open_at(ends_fd(ends_of(dp)), &ends, e);
+    int k = rtnl_open_at(port_peers_fd(port_peers_of(dp)), &ends, e);
     k = k < 0 ? k : rtnl_link_set(ends, &move, e);
     k = k < 0 ? k : sysctl_silence(end, e);
     return k < 0 ? k : rtnl_link_set(r, &up, e);
@@ -247,7 +248,7 @@ int wire_unlimit(struct datapath *dp, const struct dp_wire *w, struct err *e)
     if (k == 0 && w->limits.elsewhere) {
         return limit_bridge_remove(r, w->host_if, e);
     }
-    ends_name(w->port, name);
+    port_peers_name(w->port, name);
     k = k < 0 ? k : rtnl_link_get(r, name, &other, e);
     return k == 0 ? shape_clear(r, other.ifindex, e) : k == -ENODEV ? 0 : k;
 }

@@ -714,15 +714,15 @@ static struct rtnl *make_port(struct loop *l, const char *dir)
     struct err e = {0};
     struct rtnl *host = NULL, *r = NULL;
     struct rtnl_link end;
-    struct mac own = ends_mac("tp3x");
+    struct mac own = port_peers_mac("tp3x");
     if (!ovs.pool.ends) {
-        assert_int_equal(ends_open(l, dir, on_free, NULL, &ovs.pool.ends, &e), 0);
+        assert_int_equal(port_peers_open(l, dir, on_free, NULL, &ovs.pool.ends, &e), 0);
     }
     assert_int_equal(rtnl_open(&host, &e), 0);
-    assert_int_equal(rtnl_open_at(ends_fd(ovs.pool.ends), &r, &e), 0);
+    assert_int_equal(rtnl_open_at(port_peers_fd(ovs.pool.ends), &r, &e), 0);
     struct rtnl_veth v = {.name = "tp3",
                           .peer_name = "tp3x",
-                          .peer_ns_fd = ends_fd(ovs.pool.ends),
+                          .peer_ns_fd = port_peers_fd(ovs.pool.ends),
                           .mtu = 1400,
                           .peer_mac = &own,
                           .up = true};
@@ -784,7 +784,7 @@ static void a_link_on_the_other_end_of_a_port_is_made_checked_and_removed(void *
     wait_freed(l);
     assert_false(is_in_pod("eth0"));
     assert_int_equal(rtnl_link_get(r, "tp3x", &end, &e), 0);
-    assert_true(mac_equal(end.mac, ends_mac("tp3x")));
+    assert_true(mac_equal(end.mac, port_peers_mac("tp3x")));
 
     /* Left by an agent that died: no pod has it. */
     assert_int_equal(pod_link_create(&p, &e), 0);
@@ -815,7 +815,7 @@ static void a_link_on_the_other_end_of_a_port_is_made_checked_and_removed(void *
     assert_false(is_in_pod("eth0"));
     assert_int_equal(pod_link_delete(&p, &e), 0);
 
-    ovs.pool.ends = ends_close(ovs.pool.ends);
+    ovs.pool.ends = port_peers_close(ovs.pool.ends);
     loop_free(l);
     CLEANUP_FREE char *path = xasprintf("%s/ports.netns", dir);
     assert_int_equal(netns_release(path, &e), 0);

@@ -18,23 +18,23 @@
 #include "net/kernel/rtnl.h"
 #include "net/loop/loop.h"
 
-struct ends;
+struct port_peers;
 
 /* Called when a pod's link on a peer is gone. */
-typedef void ends_gone_fn(void *ctx, const char *name);
+typedef void port_peers_gone_fn(void *ctx, const char *name);
 /* -EOPNOTSUPP: the kernel has no macvlan. */
-int ends_open(struct loop *l, const char *run_dir, ends_gone_fn *fn, void *ctx, struct ends **ret,
-              struct err *e);
-struct ends *ends_close(struct ends *x);
+int port_peers_open(struct loop *l, const char *run_dir, port_peers_gone_fn *fn, void *ctx,
+                    struct port_peers **ret, struct err *e);
+struct port_peers *port_peers_close(struct port_peers *x);
 /* Mounts the namespace in the agent's folder unless it is mounted already. */
-int ends_mount(const char *run_dir, struct err *e);
-DEFINE_CLEANUP(struct ends *, ends_close)
+int port_peers_mount(const char *run_dir, struct err *e);
+DEFINE_CLEANUP(struct port_peers *, port_peers_close)
 
 /* ---- on any thread ---- */
 
-/* The namespace; valid until ends_close. */
-int ends_fd(const struct ends *x);
+/* The namespace; valid until port_peers_close. */
+int port_peers_fd(const struct port_peers *x);
 /* The name of a port's peer. */
-void ends_name(const char *port, char ret[IF_NAMESIZE]);
+void port_peers_name(const char *port, char ret[IF_NAMESIZE]);
 /* The MAC of a peer without a pod. */
-struct mac ends_mac(const char *name);
+struct mac port_peers_mac(const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "datapath/ovs/ends.h"
+#include "datapath/ovs/port_peers.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -14,26 +14,26 @@
 #define FILE_NAME "ports.netns"
 #define BUFFER_SIZE 32768
 
-struct ends {
+struct port_peers {
     int fd;
-    ends_gone_fn *fn;
+    port_peers_gone_fn *fn;
     void *ctx;
     struct mnl_socket *events;
     struct loop_fd *watch;
     _Alignas(struct nlmsghdr) char buf[BUFFER_SIZE];
 };
 
-int ends_fd(const struct ends *x)
+int port_peers_fd(const struct port_peers *x)
 {
     return x->fd;
 }
 
-void ends_name(const char *port, char ret[IF_NAMESIZE])
+void port_peers_name(const char *port, char ret[IF_NAMESIZE])
 {
     snprintf(ret, IF_NAMESIZE, "%.14sx", port);
 }
 
-struct mac ends_mac(const char *name)
+struct mac port_peers_mac(const char *name)
 {
     uint32_t h = hash_string(name);
     return (struct mac){
@@ -54,7 +54,7 @@ static int on_attr(const struct nlattr *a, void *data)
 
 static int on_link(const struct nlmsghdr *h, void *data)
 {
-    struct ends *x = data;
+    struct port_peers *x = data;
     const struct nlattr *tb[IFLA_IFNAME + 1] = {0};
     if (h->nlmsg_type != RTM_NEWLINK && h->nlmsg_type != RTM_DELLINK) {
         return MNL_CB_OK;
@@ -64,7 +64,7 @@ static int on_link(const struct nlmsghdr *h, void *data)
         return MNL_CB_OK;
     }
     const char *name = mnl_attr_get_str(tb[IFLA_IFNAME]);
-    struct mac own = ends_mac(name);
+    struct mac own = port_peers_mac(name);
     const struct nlattr *mac = tb[IFLA_ADDRESS];
     if (h->nlmsg_type == RTM_DELLINK || (mac && mnl_attr_get_payload_len(mac) == sizeof own.b &&
                                          memcmp(mnl_attr_get_payload(mac), own.b, 6) == 0)) {
@@ -75,7 +75,7 @@ static int on_link(const struct nlmsghdr *h, void *data)
 
 static void on_events(void *ctx, unsigned events)
 {
-    struct ends *x = ctx;
+    struct port_peers *x = ctx;
     for (;;) {
         ssize_t n = recv(mnl_socket_get_fd(x->events), x->buf, sizeof x->buf, MSG_DONTWAIT);
         if (n < 0 && (errno == EINTR || errno == ENOBUFS)) {
@@ -90,7 +90,7 @@ static void on_events(void *ctx, unsigned events)
     }
 }
 
-static int subscribe(struct ends *x, struct err *e)
+static int subscribe(struct port_peers *x, struct err *e)
 {
     int group = RTNLGRP_LINK;
     x->events = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -105,7 +105,7 @@ static int subscribe(struct ends *x, struct err *e)
 
 /* Prepares the namespace, in which the thread is: without IPv6 the kernel sends no packets there by
  * itself. */
-static int prepare(struct ends *x, struct err *e)
+static int prepare(struct port_peers *x, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int k = sysctl_set("net/ipv6/conf/default/disable_ipv6", "1", e);
@@ -117,17 +117,17 @@ static int prepare(struct ends *x, struct err *e)
     return k < 0 ? k : subscribe(x, e);
 }
 
-int ends_mount(const char *run_dir, struct err *e)
+int port_peers_mount(const char *run_dir, struct err *e)
 {
     CLEANUP_FREE char *path = xasprintf("%s/" FILE_NAME, run_dir);
     CLEANUP(fd_close) int fd = -1;
     return netns_hold(path, &fd, e);
 }
 
-int ends_open(struct loop *l, const char *run_dir, ends_gone_fn *fn, void *ctx, struct ends **ret,
-              struct err *e)
+int port_peers_open(struct loop *l, const char *run_dir, port_peers_gone_fn *fn, void *ctx,
+                    struct port_peers **ret, struct err *e)
 {
-    CLEANUP(ends_close) struct ends *x = NEW(struct ends);
+    CLEANUP(port_peers_close) struct port_peers *x = NEW(struct port_peers);
     CLEANUP_FREE char *path = xasprintf("%s/" FILE_NAME, run_dir);
     int back;
     x->fd = -1;
@@ -147,7 +147,7 @@ int ends_open(struct loop *l, const char *run_dir, ends_gone_fn *fn, void *ctx, 
     return 0;
 }
 
-struct ends *ends_close(struct ends *x)
+struct port_peers *port_peers_close(struct port_peers *x)
 {
     if (x) {
         loop_fd_free(x->watch);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
-#include "datapath/ovs/ends.h"
+#include "datapath/ovs/port_peers.h"
 #include "net/kernel/netns.h"
 #include "ovs_fixture.h"
 
@@ -89,7 +89,7 @@ static void pods_get_the_other_end_unless_they_need_a_pair(void **state)
     fixture_up(f);
     assert_int_equal(fixture_attach(f, 1), 0);
     char end[IF_NAMESIZE];
-    ends_name(attached(f, 1)->port, end);
+    port_peers_name(attached(f, 1)->port, end);
     assert_string_equal(attached(f, 1)->host_if, end);
     assert_false(is_in_host(f, end));
     assert_true(datapath_end(f->dp, attached(f, 1)->port, end) >= 0);
@@ -115,7 +115,7 @@ static void ports_of_an_earlier_version_stay_and_their_other_ends_move(void **st
     fixture_make_veth(f, 1);
     assert_int_equal(fixture_attach(f, 1), 0);
     char theirs[IF_NAMESIZE], end[IF_NAMESIZE];
-    ends_name(attached(f, 1)->port, theirs);
+    port_peers_name(attached(f, 1)->port, theirs);
     CLEANUP_FREE char *ports = FIXTURE_VSCTL(f, "list-ports", "br0");
     size_t spare = spare_ports(f);
 
@@ -127,7 +127,7 @@ static void ports_of_an_earlier_version_stay_and_their_other_ends_move(void **st
     assert_string_equal(attached(f, 1)->host_if, "vp1");
     assert_true(is_in_host(f, theirs));
     assert_int_equal(fixture_attach(f, 2), 0);
-    ends_name(attached(f, 2)->port, end);
+    port_peers_name(attached(f, 2)->port, end);
     assert_string_equal(attached(f, 2)->host_if, end);
     assert_false(is_in_host(f, end));
 
