@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #define HELP_WIDTH 96  /* Columns of "--help". */
-#define HELP_NAMES 30  /* Longer names of options have a line of their own. */
-#define HELP_INDENT 26 /* Least column of the texts. */
+#define HELP_NAMES 30  /* Longer option names have a line of their own. */
+#define HELP_INDENT 26 /* The least column of the help texts. */
 
 /* ---- rows ---- */
 
-/* What a setting needs to be known of it, besides its default. */
+/* The attributes of a setting, besides its default. */
 static char *setting_help(const struct option_row *row)
 {
     const char *dflt = row->dflt && *row->dflt ? row->dflt : row->dflt ? "none" : row->unset;
@@ -50,7 +50,7 @@ void command_each_option(const struct command *c,
 
 /* ---- parsing ---- */
 
-/* The tables of getopt_long(3). */
+/* Option tables for getopt_long(3). */
 struct parser {
     struct option *longs;
     size_t n, cap;
@@ -146,7 +146,7 @@ void command_settings_done(struct command_settings *s)
 
 struct help {
     struct strbuf *out;
-    size_t column; /* Where the texts of options begin. */
+    size_t column; /* The column where the help texts of options begin. */
     bool measure;
 };
 

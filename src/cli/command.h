@@ -9,18 +9,19 @@
 
 #include "wire/options.h"
 
-/* Values of 'complete' that stand for what is there at the time. */
+/* Values of 'complete' for names that exist when the shell completes. */
 #define COMPLETE_FILE "@file"
 #define COMPLETE_NAMESPACE "@namespaces"
 #define COMPLETE_SERVICE "@services"
 #define COMPLETE_NODE "@nodes"
-#define COMPLETE_KIND "@kinds" /* A kind, and after it names of that kind. */
+#define COMPLETE_KIND "@kinds" /* A kind, and then names of that kind. */
 
 struct command_option {
     const char *name; /* "output"; NULL with a help text: a heading among the options. */
     int id;           /* The letter of the short option, or a number from OPT_HELP on. */
-    const char *arg;  /* "FORMAT"; "[=false]": may be left out; NULL: the option takes no value. */
-    const char *help; /* A phrase: lower case at its start, without a full stop. */
+    /* "FORMAT"; "[=false]": the value may be left out; NULL: the option takes no value. */
+    const char *arg;
+    const char *help;     /* A phrase: lower case at its start, without a full stop. */
     const char *complete; /* Values with blanks between, or COMPLETE_...; NULL: none. */
     const char *detail;   /* Sentences for the manual; NULL: nothing more to say. */
 };
@@ -28,39 +29,44 @@ struct command_option {
 enum { OPT_HELP = 256, OPT_KUBECONFIG, OPT_SETTING, OPT_FIRST_FREE };
 
 struct command {
-    const char *name;                     /* "master", "node flows" */
-    const char *summary;                  /* One line for "tenet --help". */
-    const char *help;                     /* Usage and description. */
-    const char *notes;                    /* What "--help" has after the options; NULL: nothing. */
-    const struct command_option *options; /* Own; ends with zeros; NULL: none. */
-    const struct command_option *shared;  /* Those of several commands; the same. */
-    const struct option_table *settings;  /* Keys of a configuration file that are flags, too. */
-    unsigned daemons;                     /* Which of the settings, as option_row.daemons. */
-    const char *complete;                 /* Its words, as command_option.complete; NULL: none. */
-    const struct command *const *groups;  /* Commands below it; ends with NULL. */
-    int (*run)(int argc, char **argv);    /* argv[0] is the command's name. */
+    const char *name;    /* "master", "node flows" */
+    const char *summary; /* The line in "tenet --help". */
+    const char *help;    /* Usage and description. */
+    const char *notes;   /* Text after the options in "--help"; NULL: none. */
+    /* The command's own options; ends with zeros; NULL: none. */
+    const struct command_option *options;
+    /* Options that several commands share; ends with zeros; NULL: none. */
+    const struct command_option *shared;
+    /* The keys of a configuration file that are also flags. */
+    const struct option_table *settings;
+    /* The daemons whose settings apply, as in option_row.daemons. */
+    unsigned daemons;
+    /* Values of the command's arguments, in the form of command_option.complete; NULL: none. */
+    const char *complete;
+    const struct command *const *groups; /* Subcommands; ends with NULL. */
+    int (*run)(int argc, char **argv);   /* argv[0] is the command's name. */
 };
 
 extern const struct command cmd_master, cmd_apiserver, cmd_controllers, cmd_node, cmd_lab,
     cmd_store, cmd_get, cmd_create, cmd_delete, cmd_describe, cmd_adm, cmd_token, cmd_trace,
     cmd_check, cmd_dns, cmd_idle, cmd_flows;
 
-extern const struct command *const commands[]; /* All; ends with NULL. */
-/* By its name; NULL: there is none. */
+extern const struct command *const commands[]; /* All commands; ends with NULL. */
+/* Finds a command by its name; NULL: there is none. */
 const struct command *command_find(const char *name);
 
-/* Next option of the command line: its id, with the value in optarg and the long name in
- * '*ret_name' (may be NULL); OPT_SETTING for a flag of 'settings'.  -1: the end.  '?': a wrong one,
- * which was reported (exit with 2).  OPT_HELP: the help text was printed (exit with 0). */
+/* Returns the next option of the command line: its id, with the value in optarg and the long name
+ * in '*ret_name' (may be NULL); OPT_SETTING for a flag of 'settings'. -1: the end.  '?': a wrong
+ * option, which was reported (exit with 2). OPT_HELP: the help text was printed (exit with 0). */
 int command_getopt(const struct command *c, int argc, char **argv, const char **ret_name);
-/* The whole text of "tenet NAME --help". */
+/* Appends the whole text of "tenet NAME --help". */
 void command_help(const struct command *c, struct strbuf *out);
-/* Calls 'fn' for each option: own ones, shared ones, flags of settings, --help. */
+/* Calls 'fn' for each option: the command's own options, shared ones, flags of settings, --help. */
 void command_each_option(const struct command *c,
                          void (*fn)(void *ctx, const struct command_option *o), void *ctx);
 
 /* Flags of settings in the order of the command line: they override the configuration file, which
- * is read later.  Zero-initialize; the texts are the command line's. */
+ * is read later. Zero-initialize; the texts are borrowed from the command line. */
 struct command_settings {
     struct command_setting {
         const char *flag, *value;
@@ -74,7 +80,7 @@ int command_settings_apply(const struct command_settings *s, const struct option
 void command_settings_done(struct command_settings *s);
 #define CLEANUP_SETTINGS __attribute__((cleanup(command_settings_done)))
 
-/* Prints "tenet: TEXT" (of 'e' when 'fmt' is NULL) to standard error; returns 1. */
+/* Prints "tenet: TEXT" to standard error; TEXT is the error's when 'fmt' is NULL.  Returns 1. */
 int command_fail(const struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Prints "tenet NAME: TEXT; see tenet NAME --help"; returns 2. */
 int command_usage(const struct command *c, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -11,7 +11,7 @@
 
 /* ---- walks ---- */
 
-/* Calls 'fn' for each command and each one below it. */
+/* Calls 'fn' for each command and each of its subcommands. */
 static void each_command(void (*fn)(struct strbuf *out, const struct command *c),
                          struct strbuf *out)
 {
@@ -29,7 +29,7 @@ static const char *last_word(const char *name)
     return blank ? blank + 1 : name;
 }
 
-/* Words that are no options: of the command, or the names of those below it. */
+/* Values of a command's arguments: its own, or the names of its subcommands. */
 static void add_words(struct strbuf *out, const struct command *c)
 {
     for (size_t i = 0; c->groups && c->groups[i]; i++) {
@@ -60,7 +60,7 @@ static void add_command_names(struct strbuf *out)
     strbuf_adds(out, "help");
 }
 
-/* A text within single quotes of a shell. */
+/* Writes a text within single quotes of a shell. */
 static void add_quoted(struct strbuf *out, const char *text)
 {
     strbuf_addc(out, '\'');
@@ -248,7 +248,7 @@ static const char zsh_head[] =
     "}\n"
     "\n";
 
-/* The action of _arguments for values: "_files", "(a b)", or a function. */
+/* Returns the action of _arguments for values: "_files", "(a b)", or a function. */
 static void zsh_action(struct strbuf *out, const char *complete)
 {
     if (!complete) {
@@ -261,12 +261,12 @@ static void zsh_action(struct strbuf *out, const char *complete)
     } else if (*complete == '@') {
         strbuf_addf(out, "{_tenet_names %s}", complete + 1);
     } else {
-        /* Values from the cluster come last, and are left to the fixed ones. */
+        /* Values from the cluster come last, after the fixed ones. */
         strbuf_addf(out, "(%.*s)", (int) strcspn(complete, "@"), complete);
     }
 }
 
-/* A text within "[...]" of a specification. */
+/* Writes a text within "[...]" of a specification. */
 static void zsh_text(struct strbuf *out, const char *text)
 {
     for (const char *p = text; *p; p++) {
@@ -402,7 +402,7 @@ static const char fish_head[] = HEAD
     "\n"
     "complete -c tenet -f\n";
 
-/* "(__tenet_names nodes)", "wide json", or nothing for files. */
+/* Returns "(__tenet_names nodes)", "wide json", or nothing for files. */
 static void fish_values(struct strbuf *out, const char *complete)
 {
     const char *gap = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rewrites the texts in the tree that are made from rows; to be run in its folder.  Not installed:
+/* Rewrites the texts in the tree that are made from rows; runs in the tree's root. Not installed:
  * "make generate" builds and runs it. */
 #include "cli/texts.h"
 #include "net/loop/process.h"

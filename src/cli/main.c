@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define COMMANDS_MAX 64 /* Names that a misspelt one is compared with. */
+#define COMMANDS_MAX 64 /* Names that a misspelt command is compared with. */
 
 static void print_help(void)
 {
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         print_help();
         return 2;
     }
-    /* A pipe whose reader went away is an error of write(2), not the end of a daemon. */
+    /* A write to a closed pipe must fail with EPIPE, and not end a daemon by a signal. */
     signal(SIGPIPE, SIG_IGN);
     const char *name = argv[1];
     const struct command *c = command_find(name);

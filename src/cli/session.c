@@ -68,7 +68,7 @@ int session_error(const char *fmt, ...)
     return 1;
 }
 
-/* Where the next cause of a list begins: ", " and then "FIELD: REASON". */
+/* Finds where the next cause of a list begins: ", " and then "FIELD: REASON". */
 static const char *next_cause(const char *s)
 {
     static const char *const reasons[] = {
@@ -87,7 +87,7 @@ static const char *next_cause(const char *s)
     return NULL;
 }
 
-/* "KIND.GROUP "NAME" is invalid: [CAUSE, CAUSE]" as kubectl shows it, a line a cause. */
+/* Formats "KIND.GROUP "NAME" is invalid: [CAUSE, CAUSE]" like kubectl, one line a cause. */
 static void invalid_text(const char *text, struct strbuf *out)
 {
     size_t kind = strcspn(text, ". ");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands that speak to a server share: their common options, the connection, and the texts of
- * errors.
+/* The common part of the commands that are clients of a server: options, connection, and error
+ * texts.
  *
- * Common options: --kubeconfig FILE, -s/--server URL, -n/--namespace NS.  The server is that of --server,
- * else of the kubeconfig ($KUBECONFIG, then ~/.kube/config). */
+ * Common options: --kubeconfig FILE, -s/--server URL, -n/--namespace NS.  The server is that of
+ * --server, else of the kubeconfig ($KUBECONFIG, then ~/.kube/config). */
 #pragma once
 
 #include "cli/command.h"
@@ -17,22 +17,23 @@ struct session {
     /* Options; strings are the command line's. */
     const char *kubeconfig, *server, *option_ns;
     const char *ns;          /* The namespace to use, after session_open. */
-    struct discovery *kinds; /* What the server has; NULL: it was not asked. */
+    struct discovery *kinds; /* The kinds of the server; NULL: it was not asked. */
 };
 
 /* --namespace, --kubeconfig, --server: rows for command.shared. */
 extern const struct command_option session_options[];
 
-/* As command_getopt; the common options are handled here. */
+/* Like command_getopt; handles the common options. */
 int session_getopt(struct session *s, const struct command *c, int argc, char **argv,
                    const char **ret_name);
-/* Connects; nothing is sent yet.  0, or the exit status after the error was printed. */
+/* Prepares the connection; sends nothing yet.  Returns 0, or the exit status after the error was
+ * printed. */
 int session_open(struct session *s);
 void session_done(struct session *s);
 #define CLEANUP_SESSION __attribute__((cleanup(session_done)))
 
-/* Prints 'e', from a request, as kubectl prints it: "Error from server (NotFound): nodes "x" not found".
- * 'context' (may be NULL) goes before the server's text.  Returns 1. */
+/* Prints a request's error 'e' like kubectl: "Error from server (NotFound): nodes "x" not found".
+ * 'context' (may be NULL) goes before the server's text. Returns 1. */
 int session_fail(const struct session *s, const struct err *e, const char *context);
 /* Prints "error: TEXT"; returns 1. */
 int session_error(const char *fmt, ...) PRINTF_LIKE(1, 2);

@@ -5,7 +5,7 @@
 
 #define MAX_LENGTH 32
 
-/* Letters to insert, delete, replace or swap with the next to get from 'a' to 'b'. */
+/* The number of letters to insert, delete, replace or swap with the next to get from 'a' to 'b'. */
 static unsigned distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);

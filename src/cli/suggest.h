@@ -4,5 +4,6 @@
 
 #include "base/macro.h"
 
-/* The word of 'words' (of 'n') that differs from 's' in the fewest letters, if those are few; else NULL. */
+/* Returns the word of 'words' ('n' words) that differs from 's' in the fewest letters, if these are
+ * few; else NULL. */
 const char *suggest(const char *s, const char *const *words, size_t n);

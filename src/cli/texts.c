@@ -11,8 +11,8 @@
 #include "node/introspect/introspect.h"
 
 #define MARK "generated: "
-#define MAN_WIDTH 110    /* Columns of a line of the manual's source. */
-#define SAMPLE_WIDTH 100 /* Columns of a comment of a sample file. */
+#define MAN_WIDTH 110    /* Line width of the manual's source. */
+#define SAMPLE_WIDTH 100 /* Line width of a comment of a sample file. */
 
 /* ---- sentences ---- */
 
@@ -31,7 +31,7 @@ static void add_sentence(struct strbuf *out, const char *phrase)
                 phrase + 1, str_has_suffix(phrase, ".") ? "" : ".");
 }
 
-/* All that there is to say of an option but its default. */
+/* Writes the whole description of an option except its default. */
 static void add_meaning(struct strbuf *out, const struct option_row *row)
 {
     add_sentence(out, row->help);
@@ -42,7 +42,7 @@ static void add_meaning(struct strbuf *out, const struct option_row *row)
 
 /* ---- the manual ---- */
 
-/* One word in roff; words in backquotes are bold. */
+/* Writes one word in roff; words in backquotes are bold. */
 static void add_roff_word(struct strbuf *out, const char *word, size_t n, bool *bold)
 {
     if (*word == '.' || *word == '\'') {
@@ -179,7 +179,7 @@ static void add_comment(struct strbuf *out, const char *indent, const char *text
     strbuf_addc(out, '\n');
 }
 
-/* A text as YAML has it. */
+/* Writes a text in YAML. */
 static void add_scalar(struct strbuf *out, const struct option_row *row, const char *s, size_t n)
 {
     CLEANUP_FREE char *text = xstrndup(s, n);
@@ -189,7 +189,7 @@ static void add_scalar(struct strbuf *out, const struct option_row *row, const c
     strbuf_addf(out, "%s%s%s", quoted ? "\"" : "", text, quoted ? "\"" : "");
 }
 
-/* The value after "key:", with the blank before it. */
+/* Writes the value after "key:", with the blank before it. */
 static void add_value(struct strbuf *out, const struct option_row *row, const char *value)
 {
     bool list = row->type == OPTION_LIST || row->type == OPTION_TEXTS;
@@ -216,7 +216,7 @@ static bool is_shown(const struct option_row *row)
     return row->dflt || row->shown;
 }
 
-/* "networkConfig" of a row of that section; "" of a row that is in none.  Owned. */
+/* The section of a row: "networkConfig"; "" for a row without one.  Owned. */
 static char *section_of(const struct option_row *row)
 {
     const char *dot = row->path ? strchr(row->path, '.') : NULL;
@@ -298,7 +298,7 @@ static const char *daemon_of(const struct option_row *row)
                                          : "controllers";
 }
 
-/* Backquotes of the rows are Markdown as they are. */
+/* Backquotes of the rows are Markdown already. */
 static void key_table(struct strbuf *out, const struct option_table *t)
 {
     bool master = t == &master_options;

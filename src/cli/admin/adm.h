@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands and groups of "tenet adm": their name is "adm NAME", and argv[0] is NAME. */
+/* The commands and groups of "tenet adm": a command's name is "adm NAME", and its argv[0] is
+ * NAME. */
 #pragma once
 
 #include "cli/command.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet adm create-master-certs: the files that an API server and controllers apart need, made once and renewed. */
+/* tenet adm create-master-certs: makes and renews the certificates that an API server and
+ * controllers in processes of their own need. */
 #include "base/log.h"
 #include "cli/admin/adm.h"
 #include "master/master_pki.h"
@@ -13,7 +14,7 @@
 static const char help[] =
     "usage: tenet adm create-master-certs [--config FILE] [--dir DIR]\n"
     "\n"
-    "Makes in DIR what is missing, does not fit the configuration any more, or has less than a\n"
+    "Makes in DIR each file that is missing, does not fit the configuration, or has less than a\n"
     "third of its time left; run it again to renew. The authority and sa.key never change.\n"
     "\n"
     "  ca.crt ca.key            the cluster's authority; the key is for the controllers\n"
@@ -38,7 +39,7 @@ struct line {
     bool quiet;
 };
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, struct line *ret)
 {
     int opt;

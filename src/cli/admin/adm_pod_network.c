@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet adm pod-network: which projects share a network.
+/* tenet adm pod-network: joins, isolates and globalizes the networks of projects.
  *
- * Works as oc's commands of the same names: the request is an annotation of the project's NetNamespace,
- * which the master takes away when it is done.  Unlike oc's, requests for several projects are made
- * together, so that projects which may reach each other before and after do so all the way. */
+ * Works as oc's commands of the same names: the request is an annotation of the project's
+ * NetNamespace, which the master removes when it is done. Unlike oc, this command makes the
+ * requests for several projects together, so that projects which reach each other before and after
+ * do so without interruption. */
 #include "api/kinds/netnamespace.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -14,7 +15,7 @@
 
 #include <stdio.h>
 
-#define WAIT_MS 16000 /* As oc. */
+#define WAIT_MS 16000 /* The same time limit as oc's. */
 #define LOOK_MS 100
 
 static const char help[] =
@@ -32,7 +33,7 @@ static const char help[] =
 enum { OPT_TO = OPT_FIRST_FREE, OPT_SELECTOR };
 
 static const struct command_option options[] = {
-    {"to", OPT_TO, "PROJECT", "whose network to join", COMPLETE_NAMESPACE},
+    {"to", OPT_TO, "PROJECT", "project whose network the projects join", COMPLETE_NAMESPACE},
     {"selector", OPT_SELECTOR, "SEL", "projects with these labels, instead of names"},
     {0},
 };
@@ -41,7 +42,7 @@ enum action { JOIN, ISOLATE, GLOBAL };
 
 struct project {
     char *name;
-    bool waits; /* Its request was made, and is not answered. */
+    bool waits; /* The request was made, and has no answer yet. */
 };
 
 struct change {
@@ -50,7 +51,7 @@ struct change {
     const char *to, *selector;
     struct project *projects;
     size_t n, cap;
-    struct strbuf errors; /* As oc lists them: "a", or "a, b". */
+    struct strbuf errors; /* A list in oc's form: "a", or "a, b". */
     size_t n_errors;
 };
 
@@ -65,7 +66,7 @@ static void add_error(struct change *c, const char *fmt, ...)
     strbuf_addf(&c->errors, "%s%s", c->n_errors++ ? ", " : "", text);
 }
 
-/* 0, or the exit status after the errors were printed. */
+/* Returns 0, or the exit status after the errors were printed. */
 static int report(struct change *c)
 {
     if (!c->n_errors) {
@@ -184,7 +185,7 @@ static void add_failure(struct change *c, const char *project, const char *text)
     }
 }
 
-/* Sets the annotation of the project's NetNamespace, or with NULL takes request and refusal away. */
+/* Sets the annotation of the project's NetNamespace; NULL removes request and refusal. */
 static int annotate(struct change *c, const char *project, const char *text, struct err *e)
 {
     CLEANUP(json_free) struct json *patch = json_object();
@@ -218,7 +219,7 @@ static void ask(struct change *c)
     }
 }
 
-/* Looks whether the master has answered. */
+/* Checks whether the master has answered. */
 static void look(struct change *c, struct project *p)
 {
     CLEANUP(json_free) struct json *nn = NULL;
@@ -235,7 +236,7 @@ static void look(struct change *c, struct project *p)
     } else if (refused) {
         add_failure(c, p->name, refused);
         p->waits = false;
-        /* It failed: it shall not happen later all the same. */
+        /* The request failed: withdraw it, so that the master does not carry it out later. */
         (void) annotate(c, p->name, NULL, NULL);
     }
 }

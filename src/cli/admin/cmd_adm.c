@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet adm: what administrators of a cluster do; a command, or a group of them, for each matter. */
+/* tenet adm: commands for administrators of a cluster, in groups. */
 #include "base/str.h"
 #include "cli/admin/adm.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet idle: scales what is behind services to none, until the first connection wants it back. */
+/* tenet idle: scales the pods behind services to none, until the first connection wakes the service
+ * up. */
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "cli/kubectl/resource.h"
@@ -8,10 +9,10 @@
 
 #include <stdio.h>
 
-#define OWNERS_MAX 8 /* A pod's owner, its owner, ... */
+#define OWNERS_MAX 8 /* The longest chain of owners: a pod's owner, its owner, and so on. */
 #define MERGE "application/merge-patch+json"
 
-/* What makes pods, and can be scaled. */
+/* Kinds that make pods and can be scaled. */
 struct target {
     const struct api_kind *kind;
     char *name;
@@ -24,7 +25,7 @@ struct idle {
     const char *labels;
     bool all, dry_run;
     char now[TIME_TEXT_SIZE];
-    struct target *targets; /* Of all services, each once. */
+    struct target *targets; /* The scalable objects behind all services, each once. */
     size_t n, cap;
 };
 
@@ -118,7 +119,8 @@ static size_t target_find(const struct idle *i, const struct api_kind *k, const 
     return at;
 }
 
-/* The highest of the owners of 'obj' (which is taken over) that can be scaled: its index; SIZE_MAX: none can. */
+/* The last object of the chain of owners of 'obj' (taken over) that can be scaled: its index;
+ * SIZE_MAX: none can. */
 static size_t top_owner(struct idle *i, struct json *obj)
 {
     size_t found = SIZE_MAX;
@@ -158,7 +160,7 @@ static bool is_listed(const struct json *list, size_t at)
     return false;
 }
 
-/* Adds to 'list' the indexes of the targets behind the addresses. */
+/* Adds to 'list' the indexes of the scalable objects behind the addresses. */
 static void add_targets(struct idle *i, const struct json *addresses, struct json *list)
 {
     const struct json *a;
@@ -186,7 +188,7 @@ static void print_kind(const struct api_kind *k, struct strbuf *out)
     strbuf_addf(out, "%s%s%s", k->kind, *k->group ? "." : "", k->group);
 }
 
-/* The annotation's list, and what is said of it. */
+/* Builds the annotation's list, and the text for the user. */
 static struct json *recorded(const struct idle *i, const char *service, const struct json *list,
                              struct strbuf *text)
 {
@@ -210,7 +212,8 @@ static struct json *recorded(const struct idle *i, const char *service, const st
     return out;
 }
 
-/* Marks the service and its Endpoints; without pods that can come back nothing is done. */
+/* Marks the service and its Endpoints as idle; does nothing if no object could bring the pods
+ * back. */
 static int mark_service(struct idle *i, const char *name)
 {
     struct err e = {0};
@@ -269,7 +272,7 @@ static int scale_down(struct idle *i, struct target *t)
     return 0;
 }
 
-/* The services of the namespace that have the labels. */
+/* Finds the services of the namespace that have the labels. */
 static int mark_all(struct idle *i)
 {
     struct err e = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet store: the registry's storage as a whole. */
+/* tenet store: backup, restore, export, import and repair of the registry's store. */
 #include "base/mem.h"
 #include "cli/admin/store_import.h"
 #include "cli/command.h"
@@ -31,7 +31,7 @@ static const char help[] =
     "  backup FILE     write a checked copy of the database; works while the master runs\n"
     "  restore FILE    put a backup in the place of the database; the master must be stopped\n"
     "  check           read all of it; works while the master runs\n"
-    "  repair          show what is damaged; with --force, take it out, and keep the damaged file\n"
+    "  repair          report damage; with --force, remove it, and keep the damaged file\n"
     "                  beside the new one; the master must be stopped\n"
     "  defrag          give free space back to the disk; the master must be stopped\n";
 
@@ -39,7 +39,8 @@ enum { OPT_FORCE = OPT_FIRST_FREE, OPT_REVISION };
 
 static const struct command_option options[] = {
     {"config", 'c', "FILE", "master-config.yaml", COMPLETE_FILE},
-    {"force", OPT_FORCE, NULL, "import, restore: replace what is there; repair: do it"},
+    {"force", OPT_FORCE, NULL,
+     "import, restore: replace the present registry; repair: change the file"},
     {"min-revision", OPT_REVISION, "N", "import: revisions go on after N, which clients have seen"},
     {0},
 };
@@ -69,7 +70,7 @@ static int run_export(const struct store_config *cfg, const struct args *a)
         int r = store_export(cfg, stdout, &keys, &revision, &e);
         return r < 0 ? command_fail(&e, "export") : done(cfg, "exported", keys, revision);
     }
-    /* The file appears when all is in it. */
+    /* The file gets its name only when it is complete. */
     CLEANUP_FREE char *part = xasprintf("%s.part", a->file);
     if (access(a->file, F_OK) == 0) {
         return command_fail(NULL, "export: %s exists: give another name, or remove it", a->file);
@@ -99,7 +100,7 @@ static int run_export(const struct store_config *cfg, const struct args *a)
     return done(cfg, "exported", keys, revision);
 }
 
-/* Standard input as a file that can be read twice; NULL with errno. */
+/* Copies standard input to a file that can be read twice; NULL with errno. */
 static FILE *spool_input(void)
 {
     FILE *f = tmpfile();
@@ -166,7 +167,7 @@ static int run_repair(const struct store_config *cfg, const struct args *a)
     }
     if (!a->force) {
         return command_fail(NULL,
-                            "repair: %zu findings; nothing was changed: --force takes out what is "
+                            "repair: %zu findings; nothing was changed: --force removes what is "
                             "damaged",
                             n);
     }
@@ -242,7 +243,7 @@ static void args_done(struct args *a)
     command_settings_done(&a->settings);
 }
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int parse_options(int argc, char **argv, struct args *a)
 {
     int opt;
@@ -336,7 +337,7 @@ const struct command cmd_store = {
     .summary = "export, import, back up and check the registry",
     .help = help,
     .notes =
-        "Revisions never go back: what is imported or restored goes on after the newest of both.\n"
+        "Revisions never go back: an import or a restore goes on after the newest of both.\n"
         "Exit status: 0 done, 1 failed (nothing was changed, or the import is to be run again) or "
         "damage\n"
         "was found, 2 usage.\n",

@@ -183,8 +183,9 @@ static int run(int argc, char **argv)
         return command_usage(&cmd_token, "must be one of create, list, delete");
     }
     if (streq(verb, "delete") ? n == 0 : n > 0) {
-        return command_usage(&cmd_token, n ? "unexpected argument \"%s\"" : "whose id is missing%s",
-                             n ? argv[optind + 1] : "");
+        return command_usage(
+            &cmd_token, n ? "unexpected argument \"%s\"" : "delete: the token's ID is missing%s",
+            n ? argv[optind + 1] : "");
     }
     int status = session_open(&t.s);
     if (status != 0) {

@@ -15,10 +15,10 @@
 struct work {
     struct loop *loop;
     struct store *store;
-    struct store_item *items; /* Of the snapshot; owned. */
+    struct store_item *items; /* The items of the snapshot; owned. */
     size_t n_items;
-    uint64_t revision; /* Newest known. */
-    bool loaded, idle; /* Idle: no more than 'below' writes are under way. */
+    uint64_t revision; /* The newest known revision. */
+    bool loaded, idle; /* 'idle' is true while at most 'below' writes are under way. */
     unsigned under_way, below;
     int error;
     char reason[256];
@@ -28,7 +28,7 @@ static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t 
 {
     struct work *w = ctx;
     if (w->loaded) {
-        return; /* Again, after trouble: the writes of ours that failed tell. */
+        return; /* A snapshot after a reconnection: failed writes report what was lost. */
     }
     w->items = xcalloc(n, sizeof *w->items);
     w->n_items = n;
@@ -92,7 +92,7 @@ static int write_out(FILE *out, const struct strbuf *text, struct err *e)
                : err_sys(e, -errno, "write the export");
 }
 
-/* That numbers are not to be given out is true of the copy, too. */
+/* The mark that forbids to give out numbers holds for the copy, too. */
 static bool is_ours(const char *key)
 {
     return str_has_prefix(key, STORE_OWN_PREFIX) && !streq(key, STORE_HOLD_SUBNETS) &&
@@ -132,7 +132,7 @@ int store_export(const struct store_config *cfg, FILE *out, size_t *ret_keys,
     struct sqlite_file_info info;
     struct work w;
     int r = 0;
-    if (is_file) { /* Of a copy, as a master may work on it. */
+    if (is_file) { /* Export a copy of the file, because a master may be changing the database. */
         (void) unlink(copy);
         r = sqlite_file_backup(cfg->path, copy, &info, e);
         from.path = copy;
@@ -206,7 +206,7 @@ static struct store_item *find(const struct work *w, const char *key)
     return NULL;
 }
 
-/* Calls 'take' for each item of 'in', from its begin. */
+/* Calls 'take' for each item of 'in', from the beginning. */
 static int read_all(FILE *in, struct portable *p,
                     int (*take)(void *ctx, const char *key, struct blob *value, struct err *e),
                     void *ctx, struct err *e)
@@ -239,7 +239,7 @@ static int take_item(void *ctx, const char *key, struct blob *value, struct err 
     struct work *w = ctx;
     struct store_item *have = find(w, key);
     if (have) {
-        have->revision = 0; /* Is to stay. */
+        have->revision = 0; /* The key is also in the import and stays. */
         if (have->value->size == value->size &&
             memcmp(have->value->data, value->data, value->size) == 0) {
             return 0;
@@ -248,7 +248,7 @@ static int take_item(void *ctx, const char *key, struct blob *value, struct err 
     return change(w, key, value, e);
 }
 
-/* Changes of keys that go again, until revisions are beyond 'revision'. */
+/* Changes keys, and deletes them again, until revisions are beyond 'revision'. */
 static int pad(struct work *w, uint64_t revision, struct err *e)
 {
     CLEANUP(blob_unref) struct blob *value = blob_new("{}", 2);
@@ -278,7 +278,7 @@ static int check_empty(const struct work *w, const struct portable *checked, boo
     return 0;
 }
 
-/* All of 'in' and nothing else into the store, in revisions after 'newest'. */
+/* Replaces the store's contents by 'in', in revisions after 'newest'. */
 static int fill(struct work *w, FILE *in, const struct portable *checked, uint64_t newest,
                 struct err *e)
 {
@@ -302,7 +302,7 @@ static int fill(struct work *w, FILE *in, const struct portable *checked, uint64
     return r < 0 ? r : wait_written(w, 0, e);
 }
 
-/* A file of its own, which then takes the place of the other. */
+/* Writes a new file, which then replaces the old one. */
 static int import_file(const struct store_config *cfg, FILE *in, const struct portable *checked,
                        bool force, struct import_result *ret, struct err *e)
 {
@@ -321,7 +321,8 @@ static int import_file(const struct store_config *cfg, FILE *in, const struct po
     (void) unlink(path);
     r = work_open(&w, &to, e);
     if (r == 0) {
-        w.revision = to.min_revision; /* No padding is needed. */
+        /* No revisions are to be skipped: the import begins after this one. */
+        w.revision = to.min_revision;
         r = fill(&w, in, checked, to.min_revision, e);
         ret->revision = w.revision;
         work_close(&w);

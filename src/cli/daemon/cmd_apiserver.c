@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet apiserver: the registry alone.  Controllers run in a process of their own ("tenet controllers"). */
+/* tenet apiserver: the API server alone.  Controllers run in a process of their own ("tenet
+ * controllers"). */
 #include "cli/daemon/master_line.h"
 
 static const char help[] =

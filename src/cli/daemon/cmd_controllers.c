@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet controllers: the controllers alone, on the API of "tenet apiserver" or of another kind of server. */
+/* tenet controllers: the controllers alone, as clients of "tenet apiserver" or of another API
+ * server. */
 #include "cli/daemon/master_line.h"
 
 static const char help[] =
@@ -15,7 +16,8 @@ static const struct command_option options[] = {
      "how to reach the API, as system:masters; default: $KUBECONFIG, then ~/.kube/config",
      COMPLETE_FILE},
     {"network-only", OPT_NETWORK_ONLY, NULL,
-     "the API is of another kind of server, whose own controllers see to all but subnets and "
+     "the API server is of another kind and has its own controllers; run only those for subnets "
+     "and "
      "virtual networks"},
     MASTER_SETTINGS_HEADING,
     {0},

@@ -12,7 +12,7 @@
 
 #define DEFAULT_NAME "lab"
 #define MTU_MIN 576
-#define MTU_MAX 65485 /* With VXLAN around it a packet has at most 65535 bytes. */
+#define MTU_MAX 65485 /* The largest packet that fits into 65535 bytes with VXLAN around it. */
 
 static const char help[] =
     "tenet lab: a cluster of several nodes on this machine, each in a network namespace\n"
@@ -78,14 +78,14 @@ static const struct command_option options[] = {
 
 struct args {
     const char *lab, *node;
-    struct json *labels, *ports; /* Of the pod. */
+    struct json *labels, *ports; /* Labels and ports of the pod. */
     bool json;
-    unsigned given; /* 1 << GIVEN_...; all options of up are one. */
+    unsigned given; /* Bits 1 << GIVEN_...; all options of "up" share one bit. */
     const char *up_option;
     struct lab_options up;
-    char **words; /* What is not an option. */
+    char **words; /* Arguments that are no options. */
     int n_words;
-    char **argv; /* After "--"; NULL: there was none. */
+    char **argv; /* The arguments after "--"; NULL: there was none. */
 };
 
 static void print_progress(void *ctx, const char *line)
@@ -186,7 +186,7 @@ static int up_option(struct args *a, const char *option, const char *s)
     return 0;
 }
 
-/* "KEY=VALUE" into the object 'map'; the API checks the rest. */
+/* Reads "KEY=VALUE" into the object 'map'; the API checks the rest. */
 static int label_option(struct json *map, const char *s)
 {
     const char *eq = strchr(s, '=');
@@ -198,7 +198,7 @@ static int label_option(struct json *map, const char *s)
     return 0;
 }
 
-/* "NAME=NUMBER[/PROTO]" into the list of a container's ports. */
+/* Reads "NAME=NUMBER[/PROTO]" into the list of a container's ports. */
 static int port_option(struct json *list, const char *s)
 {
     const char *eq = strchr(s, '='), *slash = strchr(s, '/');
@@ -216,7 +216,7 @@ static int port_option(struct json *list, const char *s)
     return 0;
 }
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int parse_options(int argc, char **argv, struct args *a)
 {
     int c, status = 0;
@@ -339,7 +339,7 @@ static int done(int r, const struct err *e)
     return r < 0 ? command_fail(e, NULL) : 0;
 }
 
-/* As above, and says 'what' was done. */
+/* Like the function above, and prints 'what' was done. */
 static int done_saying(int r, const struct err *e, const char *what, const char *verb)
 {
     if (r < 0) {
@@ -403,7 +403,7 @@ static int run_project(struct lab *l, struct args *a)
     return done_saying(r, &e, what, add ? "added" : "deleted");
 }
 
-/* Splits "PROJECT/NAME" in place; 0, or the exit status. */
+/* Splits "PROJECT/NAME" in place; returns 0, or the exit status. */
 static int split_ref(char *ref, char **ret_name)
 {
     char *slash = strchr(ref, '/');
@@ -511,9 +511,11 @@ static int run_master(struct lab *l, struct args *a)
 
 static const struct verb {
     const char *words[2]; /* The second may be NULL. */
-    const char *operand;  /* What one more word is, in [] when it may be left out; NULL: none. */
+    /* The name of one more argument, in [] when it may be left out; NULL: none. */
+    const char *operand;
     bool takes_command;
-    unsigned options; /* 1 << GIVEN_..., beyond those of all. */
+    /* Bits 1 << GIVEN_... of allowed options, beyond those that all verbs have. */
+    unsigned options;
     int (*run)(struct lab *l, struct args *a);
 } verbs[] = {
     {{"up"}, NULL, false, 1u << GIVEN_UP | 1u << GIVEN_OUTPUT, run_up},
@@ -548,7 +550,7 @@ static const struct verb {
     {{"master", "kill"}, "[N]", false, 0, run_master},
 };
 
-/* The verb of the words; NULL after a message, with the exit status. */
+/* Finds the verb of the arguments; NULL after a message, with the exit status. */
 static const struct verb *find_verb(const struct args *a, int *ret_status)
 {
     CLEANUP_STRBUF struct strbuf seconds = STRBUF_INIT;

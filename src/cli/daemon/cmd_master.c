@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet master: the API server and the controllers in one process.
  *
- * It sets up no network device: a host that is only a master has no part in the pod network. */
+ * It sets up no network device: a host that is only a master does not take part in the pod
+ * network. */
 #include "cli/daemon/master_line.h"
 
 static const char help[] =

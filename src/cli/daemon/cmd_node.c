@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet node: the agent of a host that carries pods. */
+/* tenet node: the agent of a host that runs pods. */
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/explain/node_flows.h"
@@ -38,7 +38,7 @@ static const struct command_option options[] = {
 static const struct command *const groups[] = {&cmd_node_flows, &cmd_node_maps, NULL};
 
 struct run_options {
-    const char *config; /* NULL: the default, when it is there. */
+    const char *config; /* NULL: the default path, if the file exists. */
     bool mounts_only;
     struct command_settings settings;
 };
@@ -48,7 +48,7 @@ static void run_options_done(struct run_options *o)
     command_settings_done(&o->settings);
 }
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int parse_options(int argc, char **argv, struct run_options *ret)
 {
     int opt;

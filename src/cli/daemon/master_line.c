@@ -6,7 +6,7 @@
 
 #include <getopt.h>
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int parse_flags(const struct command *command, int argc, char **argv,
                        struct command_settings *settings, struct master_line *ret)
 {

@@ -21,7 +21,7 @@ const struct command_option agents_options[] = {
     {0},
 };
 
-/* Takes an option of the above; false: it is none. */
+/* Takes one of the common options; false: it is none of them. */
 static bool take_option(struct agents *a, int opt)
 {
     switch (opt) {

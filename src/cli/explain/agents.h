@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agents and the registry that the explaining commands ask: of a lab all of its nodes, else of this host.
+/* The agents and the API server that the explaining commands ask: the agents of all nodes of a lab,
+ * or else the agent of this host.
  *
- * Agents are asked at their unix sockets (node/introspect/introspect.h), so only root can, and only on the host itself:
- * what another host would say is computed from the registry instead (cli/explain/trace.h). */
+ * Agents are asked at their unix sockets (node/introspect/introspect.h), so only root can ask, and
+ * only on the host itself: the answer of another host's agent is computed from the registry instead
+ * (cli/explain/trace.h). */
 #pragma once
 
 #include "cli/command.h"
@@ -11,20 +13,20 @@
 #include <getopt.h>
 
 #define AGENT_SOCKET "/run/tenet/node/agent.sock"
-#define CANNOT_TELL 3 /* Exit status: nobody could be asked. */
+#define CANNOT_TELL 3 /* Exit status: no agent could be asked. */
 
 struct agent_ref {
-    char *name; /* NULL until its state was read, for this host's. */
+    char *name; /* The node's name; for this host's agent NULL until its state was read. */
     char *socket;
-    struct json *state; /* /v1/state; NULL: it does not answer. */
-    struct err error;   /* Why. */
+    struct json *state; /* The answer to /v1/state; NULL: the agent does not answer. */
+    struct err error;   /* Why the agent does not answer. */
 };
 
 struct agents {
     /* Options; strings are the command line's. */
     const char *lab, *socket, *kubeconfig, *server;
     struct loop *loop;
-    struct api_client *registry; /* NULL: there is none to be found. */
+    struct api_client *registry; /* NULL: no API server is configured. */
     struct json *lab_status;     /* lab_status; NULL: no lab. */
     struct agent_ref *items;
     size_t n;
@@ -32,16 +34,18 @@ struct agents {
 
 /* --lab, --socket, --kubeconfig, --server, --output: rows for command.shared. */
 extern const struct command_option agents_options[];
-/* As command_getopt; the common options are handled here, but for 'o'. */
+/* Like command_getopt; handles the common options except 'o'. */
 int agents_getopt(struct agents *a, const struct command *c, int argc, char **argv);
 
-/* Finds them and reads the state of each; an agent that does not answer is no error.  0, or the exit status 3
- * after the error was printed. */
+/* Finds the agents and reads the state of each; an agent that does not answer is no error.  Returns
+ * 0, or the exit status 3 after the error was printed. */
 int agents_open(struct agents *a);
-/* The same; and one that has no agent of 'node' (NULL: any will do) is such an error. */
+/* Like agents_open, but having no agent that answers for 'node' (NULL: for any node) is an
+ * error. */
 int agents_open_with(struct agents *a, const char *node);
-/* That, and then 'fn' for each, or for that of 'node': it prints, or, for programs (json), appends to 'all', which is
- * printed in the end.  Returns the exit status: the worst that 'fn' returned. */
+/* Calls agents_open_with, and then 'fn' for each agent, or only for the agent of 'node'.  'fn'
+ * prints, or, with 'json', appends to 'all', which is printed at the end.  Returns the exit status:
+ * the highest that 'fn' returned. */
 int agents_show(struct agents *a, const char *node, bool json,
                 int (*fn)(void *ctx, struct agents *a, const struct agent_ref *agent,
                           struct json *all),
@@ -49,11 +53,11 @@ int agents_show(struct agents *a, const char *node, bool json,
 void agents_done(struct agents *a);
 #define CLEANUP_AGENTS __attribute__((cleanup(agents_done)))
 
-/* GET of 'path' from an agent.  The error has the agent's own words. */
+/* Sends GET 'path' to an agent.  The error has the agent's own text. */
 int agents_get(struct agents *a, const char *socket, const char *path, struct json **ret,
                struct err *e);
-/* By the node's name, or by its address (0: any); NULL. */
+/* Finds an agent by the node's name, or by its address (0: any); NULL: there is none. */
 struct agent_ref *agents_find(const struct agents *a, const char *node, const char *host_ip);
-/* GET from the registry; -ENOTCONN: there is none. */
+/* Sends GET to the API server; -ENOTCONN: none is configured. */
 int agents_registry_get(const struct agents *a, const char *api_version, const char *plural,
                         const char *ns, const char *name, struct json **ret, struct err *e);

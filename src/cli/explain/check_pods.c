@@ -36,7 +36,7 @@ static int make_project(struct check_set *s, unsigned i, struct err *e)
     return r < 0 ? err_prefix(e, "make project %s", s->projects[i]) : 0;
 }
 
-/* Those of checks that were killed. */
+/* Removes the projects of checks that were killed. */
 static void remove_old_projects(const struct agents *a)
 {
     CLEANUP(json_free) struct json *list = NULL;
@@ -118,7 +118,7 @@ static int attach(const struct check_set *s, struct check_pod *p, struct err *e)
         return r;
     }
     p->made = true;
-    p->attached = true; /* Or half: DEL mends that. */
+    p->attached = true; /* The pod may be attached in part: DEL removes that, too. */
     if ((r = cni_run(s, p, "ADD", &result, e)) < 0) {
         return r;
     }

@@ -13,20 +13,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define AGAIN_MS 400 /* Until it is sent once more. */
+#define AGAIN_MS 400 /* Time until an unanswered probe is sent again. */
 #define TRIES 4
-#define DEADLINE_MS 4000 /* For what must be answered. */
-#define SILENCE_MS 1800  /* For what must not. */
+#define DEADLINE_MS 4000 /* Time limit of probes that must be answered. */
+#define SILENCE_MS 1800  /* Waiting time of probes that must not be answered. */
 #define TICK_MS 20
-#define SMALL 64 /* Bytes of an ICMP message where the size does not matter. */
+#define SMALL 64 /* Size of an ICMP message when the size does not matter. */
 #define PACKET_MAX 65535
 
 /* The sockets of a pod: they live in its namespace, and are used from here. */
 struct sockets {
-    int ping, whole, listen; /* 'whole': does not fragment. */
+    int ping, whole, listen; /* 'whole' sends packets that are not fragmented. */
 };
 
-/* What goes with a probe. */
+/* The state of a probe. */
 struct attempt {
     struct check_probe *probe;
     struct sockets *sockets;
@@ -38,7 +38,7 @@ struct attempt {
 
 struct run {
     const struct check_set *set;
-    struct sockets *sockets; /* One for each pod. */
+    struct sockets *sockets; /* One entry for each pod. */
     struct attempt *attempts;
     size_t n;
     uint16_t id;
@@ -138,7 +138,7 @@ static void send_one(struct run *x, struct attempt *a)
     }
     a->connected = true;
     if (p->kind == CHECK_DNS) {
-        /* A name that every server can say something about, without asking another. */
+        /* A name for which every server has an answer without asking another server. */
         uint8_t query[DNS_HEADER + DNS_NAME_MAX + 4 + DNS_OPT_SIZE];
         struct dns_name name;
         (void) dns_name_parse("localhost", &name);
@@ -205,7 +205,7 @@ static void look_at(struct run *x, struct attempt *a)
     }
     struct dns_reader r;
     p->answered = n > 0 && dns_reader_init(&r, message, (size_t) n) == 0 && r.id == x->id &&
-                  (r.flags & DNS_QR); /* Whatever the answer is. */
+                  (r.flags & DNS_QR); /* Any answer counts. */
 }
 
 /* ---- the whole ---- */
@@ -279,7 +279,7 @@ int check_run(const struct check_set *s, struct check_probe *p, size_t n, struct
         r = go(&x, false, e);
     }
     if (r == 0) {
-        /* By themselves: a link that a packet does not fit loses others that were sent with it. */
+        /* Sent alone: when a packet does not fit a link, others sent with it can be lost. */
         r = go(&x, true, e);
     }
     for (size_t k = 0; k < x.n; k++) {

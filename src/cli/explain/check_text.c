@@ -33,7 +33,7 @@ int check_exit_status(const struct check_probe *p, size_t n)
     return 0;
 }
 
-/* One line for what is well of a check, one for each probe that is not. */
+/* One line for the successful probes of a check, and one for each other probe. */
 void check_render(const struct check_probe *p, size_t n, struct strbuf *out)
 {
     enum { COLUMNS = 5 };

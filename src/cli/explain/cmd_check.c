@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet check: proves by probe pods that the network does what it should. */
+/* tenet check: tests the network with probe pods. */
 #include "cli/command.h"
 #include "cli/explain/check.h"
 #include "sdn/network.h"
@@ -99,7 +99,7 @@ static void plan_pairs(struct plan *p, bool isolated)
     }
 }
 
-/* Of other nodes as this one's agent knows them. */
+/* The addresses of other nodes, as this node's agent knows them. */
 static void plan_remotes(struct plan *p, const char *name, size_t i, bool whole)
 {
     const struct check_pod *from = pod(p, i, 0);
@@ -151,7 +151,7 @@ static void add_dns(struct plan *p, const struct check_pod *from, uint32_t serve
     x->dst = server;
 }
 
-/* Those that were named; else what each pod is told of. */
+/* The name servers given by --dns; else those of each pod's DNS settings. */
 static void plan_dns(struct plan *p, const struct request *q)
 {
     size_t nodes = p->set->n / CHECK_PROJECTS, before = p->n;
@@ -164,7 +164,7 @@ static void plan_dns(struct plan *p, const struct request *q)
         }
     }
     if (p->n == before) {
-        skip(p, "dns", "pods are told of no name server; give --dns");
+        skip(p, "dns", "pods are configured with no name server; give --dns");
     }
 }
 

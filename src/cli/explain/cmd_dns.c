@@ -134,7 +134,7 @@ static int parse_one(int opt, struct options *o, struct err *e)
     }
 }
 
-/* An exit status, or -1 to go on. */
+/* Returns an exit status, or -1 to go on. */
 static int parse_options(int argc, char **argv, struct session *s, struct options *o)
 {
     int opt;
@@ -199,7 +199,7 @@ static void on_synced(void *ctx)
     notify_manager("READY=1");
 }
 
-/* Until a signal; the exit status. */
+/* Runs until a signal; returns the exit status. */
 static int serve(struct session *s, const struct options *o)
 {
     static const struct services_listener ops = {.synced = on_synced};

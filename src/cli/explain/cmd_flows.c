@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet flows: which packets flow now, from whom to whom, and what becomes of them. */
+/* tenet flows: shows present flows, their endpoints, and how packets are forwarded. */
 #include "cli/command.h"
 #include "cli/explain/agents.h"
 #include "cli/explain/flows.h"
@@ -10,21 +10,21 @@
 
 #define DEFAULT_SECONDS 2
 #define SECONDS_MAX 86400
-#define AGAIN_MS 1000 /* Before an agent that went away is asked again. */
+#define AGAIN_MS 1000 /* Time before an agent that closed the stream is asked again. */
 #define LINE_SIZE_MAX 65536
-#define NAMES_MS 2000 /* A registry that takes longer is not waited for. */
+#define NAMES_MS 2000 /* The longest time to wait for the registry. */
 
 static const char help[] =
     "usage: tenet flows [-w] [OPTIONS]\n"
     "\n"
-    "Prints the flows of this node (in a lab: of all nodes) as their packets are judged: from "
-    "whom,\n"
-    "to whom, and what becomes of them; of what is dropped the cause, and the object behind it. A\n"
-    "flow is told when it begins, and again after half a minute while it goes on. Where more "
-    "begins\n"
-    "than can be told, the rest is counted. Nodes with the datapath ebpf tell; one with the "
-    "datapath\n"
-    "ovs has only the counters of its rules (tenet node flows).\n"
+    "Prints the flows of this node (in a lab: of all nodes) as their packets are forwarded: "
+    "sender,\n"
+    "receiver and result; for a dropped packet also the cause, and the object behind it. A flow "
+    "is\n"
+    "printed when it begins, and again after half a minute while it goes on. When more flows "
+    "begin\n"
+    "than can be shown, the rest is counted. Only nodes with the datapath ebpf show flows; a node\n"
+    "with the datapath ovs has the counters of its rules (tenet node flows).\n"
     "\n"
     "Run as root on the node. Names of pods of other nodes are taken from the registry, where one "
     "is\n"
@@ -38,7 +38,7 @@ struct request {
 
 struct show;
 
-/* What one agent tells. */
+/* The stream of one agent. */
 struct source {
     struct show *show;
     const struct agent_ref *agent;
@@ -46,7 +46,7 @@ struct source {
     struct http_call *call;
     struct loop_timer *again;
     struct strbuf line;
-    bool cannot; /* And never will. */
+    bool cannot; /* The agent has no flows to show, and never will. */
 };
 
 struct show {
@@ -56,7 +56,7 @@ struct show {
     struct source *sources;
     size_t n;
     size_t width[FLOW_COLUMNS];
-    bool over; /* Nothing is to come, or nobody reads. */
+    bool over; /* No more events come, or the output was closed. */
 };
 
 /* ---- events ---- */
@@ -133,7 +133,7 @@ static void on_ended(void *ctx, const struct http_result *r)
         const char *text = json_path_string(body, "error", NULL);
         give_up(x, text ? text : "the agent refuses");
     } else if (x->show->q->watch) {
-        loop_timer_arm(x->again, AGAIN_MS); /* It is restarted, maybe. */
+        loop_timer_arm(x->again, AGAIN_MS); /* The agent may be restarting. */
     } else {
         give_up(x, r->error < 0 ? r->error_text : "the agent stopped");
     }
@@ -157,7 +157,7 @@ static int source_open(struct show *s, struct source *x, const struct agent_ref 
         return CANNOT_TELL;
     }
     x->again = loop_timer_new(s->agents->loop, begin, x);
-    if (!agent->state) { /* One that is to be started may be watched already. */
+    if (!agent->state) { /* An agent that has not started yet may be watched already. */
         (void) command_fail(&agent->error, "%s", agent->name ? agent->name : agent->socket);
         x->cannot = !s->q->watch;
     }
@@ -329,9 +329,9 @@ static int run(int argc, char **argv)
 
 const struct command cmd_flows = {
     .name = "flows",
-    .summary = "show packets as they flow, by whom and to whom, and what becomes of them",
+    .summary = "show flows of packets: sender, receiver, and whether they are dropped",
     .help = help,
-    .notes = "Exit status: 0, 2 wrong usage, 3 no node can tell.\n",
+    .notes = "Exit status: 0, 2 wrong usage, 3 no node can show flows.\n",
     .options = options,
     .shared = agents_options,
     .run = run,

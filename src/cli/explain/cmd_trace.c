@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet trace: what becomes of a pod's packet, and by which rule. */
+/* tenet trace: shows how a pod's packet is forwarded, and by which rule. */
 #include "cli/command.h"
 #include "cli/explain/trace.h"
 #include "cli/kubectl/print.h"
@@ -9,7 +9,7 @@
 static const char help[] =
     "usage: tenet trace [OPTIONS] PROJECT/POD DESTINATION [PROTOCOL [PORT]]\n"
     "\n"
-    "Says what becomes of a packet from a pod to DESTINATION (PROJECT/POD, PROJECT/SERVICE, an\n"
+    "Shows how a packet is forwarded from a pod to DESTINATION (PROJECT/POD, PROJECT/SERVICE, an\n"
     "IPv4 address, or the name of a node): each table and rule that decides on it, on the pod's\n"
     "node and on the one it\n"
     "is tunnelled to, and the object that each rule comes from. PROTOCOL is icmp (default), tcp, "
@@ -82,9 +82,9 @@ static int run(int argc, char **argv)
 
 const struct command cmd_trace = {
     .name = "trace",
-    .summary = "say what becomes of a pod's packet, and by which rule",
+    .summary = "show how a pod's packet is forwarded, and by which rule",
     .help = help,
-    .notes = "Exit status: 0 allowed, 1 dropped, 2 wrong usage, 3 it cannot be told, or switch and "
+    .notes = "Exit status: 0 allowed, 1 dropped, 2 wrong usage, 3 unknown, or switch and "
              "model\n"
              "disagree.\n",
     .shared = agents_options,

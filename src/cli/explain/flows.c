@@ -35,7 +35,8 @@ void flow_names_pod(struct flow_names *n, const struct json *pod, bool gone)
     CLEANUP_FREE char *text = xasprintf("%s/%s", ns, name);
     if (!over) {
         smap_set(&n->pods, ip, TAKE(text));
-    } else if (streq_null(smap_get(&n->pods, ip), text)) { /* Else another has it by now. */
+        /* Otherwise another pod has the address by now. */
+    } else if (streq_null(smap_get(&n->pods, ip), text)) {
         smap_remove(&n->pods, ip);
     }
 }
@@ -106,7 +107,7 @@ void flow_render_head(size_t width[FLOW_COLUMNS], struct strbuf *out)
     add_row(head, width, out);
 }
 
-/* "red/web:80", or the address where no pod is known. */
+/* "red/web:80", or the address if no pod is known. */
 static void add_end(const struct json *end, struct strbuf *out)
 {
     if (*text_at(end, "pod")) {
@@ -158,7 +159,7 @@ void flow_render(const struct json *event, size_t width[FLOW_COLUMNS], struct st
         xstrndup(clock ? clock + 1 : time, strcspn(clock ? clock + 1 : time, "Z"));
     int64_t lost = json_get_int_or(json_get(event, "lost"), 0);
     if (lost) {
-        strbuf_addf(&verdict, "%" PRId64 " more flows than can be told", lost);
+        strbuf_addf(&verdict, "%" PRId64 " more flows than can be shown", lost);
         add_row((const char *const[]){when, text_at(event, "node"), "-", "-", "-",
                                       strbuf_cstr(&verdict)},
                 width, out);

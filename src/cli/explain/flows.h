@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What "tenet flows" makes of the events of agents (/v1/watch). */
+/* Text of "tenet flows" from the events of agents (/v1/watch). */
 #pragma once
 
 #include "base/map.h"
 #include "wire/json.h"
 
-/* Names that an agent does not know: pods of other nodes by address ("red/web"), nodes by theirs. */
+/* Names that an agent does not know, by address: pods of other nodes ("red/web"), and nodes. */
 struct flow_names {
-    struct smap pods, nodes; /* Of owned texts. */
+    struct smap pods, nodes; /* Maps of addresses to owned names. */
     bool synced;             /* All pods are known. */
 };
 void flow_names_init(struct flow_names *n);
 void flow_names_done(struct flow_names *n);
-/* Takes in a Pod as it is, or (gone) was. */
+/* Adds a pod, or (gone) removes it. */
 void flow_names_pod(struct flow_names *n, const struct json *pod, bool gone);
 
-/* Puts the names in that are missing. */
+/* Adds missing names to an event. */
 void flow_name(struct json *event, const struct flow_names *n);
-/* Whether somebody of the project is part of it; NULL: any. */
+/* Whether a pod of the project sends or receives the flow; NULL: any project. */
 bool flow_is_of(const struct json *event, const char *project);
 
 #define FLOW_COLUMNS 6
-/* A line; 'width' are those of its columns so far, which only grow. */
+/* Appends a line; 'width' has the column widths so far, which only grow. */
 void flow_render_head(size_t width[FLOW_COLUMNS], struct strbuf *out);
 void flow_render(const struct json *event, size_t width[FLOW_COLUMNS], struct strbuf *out);

@@ -68,7 +68,7 @@ void node_flows_render(const struct json *answer, struct strbuf *out)
     }
 }
 
-/* Leaves out of the answer what is not wanted. */
+/* Removes unselected flows from the answer. */
 static void filter(const struct request *q, struct json *answer)
 {
     struct json *flows = json_get(answer, "flows");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet node flows: the pipeline in words, as the agent reports it. */
+/* tenet node flows: describes the flow tables of a node, as its agent reports them. */
 #pragma once
 
 #include "cli/command.h"

@@ -99,7 +99,7 @@ void node_maps_render_entries(const struct json *map, struct strbuf *out)
 
 /* ---- asking ---- */
 
-/* The agent answers some at a time. */
+/* The agent answers with a part of the entries at a time. */
 static int get_map(struct agents *a, const char *socket, const char *name, struct json **ret,
                    struct err *e)
 {
@@ -129,7 +129,7 @@ static int get_map(struct agents *a, const char *socket, const char *name, struc
                 json_append(json_get(json_get(whole, "map"), "items"), json_take_at(items, 0));
             }
         }
-        /* One that changes meanwhile might begin anew for ever. */
+        /* A map that changes meanwhile might begin anew for ever. */
     } while (after && got < json_get_int_or(json_path(whole, "map", "max", NULL), 0));
     *ret = TAKE(whole);
     return 0;

@@ -3,11 +3,11 @@
 
 #define NETWORK_API "network.openshift.io/v1"
 
-/* An end of the connection. */
+/* One end of the connection. */
 struct end {
-    char *node;    /* NULL: no pod's. */
-    char *text;    /* "red/web 10.128.0.5" */
-    char *project; /* Likewise. */
+    char *node;    /* The pod's node; NULL: the end is no pod. */
+    char *text;    /* For example "red/web 10.128.0.5". */
+    char *project; /* The pod's project; NULL: the end is no pod. */
     uint32_t ip;
     int64_t vnid; /* -1: not known. */
 };
@@ -22,7 +22,7 @@ static void end_done(struct end *x)
 
 /* ---- ends ---- */
 
-/* The pod's entry in the state of the agent that has it attached. */
+/* Finds the pod's entry in the state of the agent that has it attached. */
 static const struct json *attached(const struct agents *a, const char *ns, const char *name,
                                    const char **ret_node)
 {
@@ -95,7 +95,7 @@ static int find_node(const struct agents *a, const char *name, struct end *ret, 
     return 0;
 }
 
-/* "PROJECT/SERVICE": its clusterIP.  -ENOENT: there is none. */
+/* Finds the clusterIP of "PROJECT/SERVICE".  -ENOENT: there is none. */
 static int find_service(const struct agents *a, const char *ref, struct end *ret)
 {
     CLEANUP_FREE char *ns = xstrndup(ref, strcspn(ref, "/"));
@@ -124,7 +124,8 @@ static int find_destination(const struct agents *a, const char *to, struct end *
 
 /* ---- halves ---- */
 
-/* Of the node that 'path' (of its agent) is about; from the registry where the agent cannot be asked. */
+/* Gets the half of the node that 'path' (of its agent) is about; computes it from the registry if
+ * the agent cannot be asked. */
 static int half(struct agents *a, const char *node, const char *path, struct explain_question *q,
                 struct json **ret, struct err *e)
 {
@@ -163,7 +164,7 @@ static void add_target(struct strbuf *path, uint32_t dst, uint8_t proto, uint16_
     strbuf_addf(path, "&dst=%s&proto=%s&dport=%u", IP4_TEXT(dst), explain_proto_name(proto), port);
 }
 
-/* What the first node made of a packet to a service. */
+/* The packet after the first node has translated it, if it was for a service. */
 static void get_endpoint(const struct json *half, uint32_t *dst, uint16_t *port)
 {
     const struct json *service = json_get(half, "service");

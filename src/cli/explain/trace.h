@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What "tenet trace" finds out and how it says it.
+/* The traces of "tenet trace", and their text.
  *
- * A trace is an object: "from", "to", "protocol", "halves" (one for each node on the way: what its agent
- * answered at /v1/trace, or only "model", computed from the registry), and "verdict". */
+ * A trace is an object: "from", "to", "protocol", "halves" (one for each node on the way: its
+ * agent's answer at /v1/trace, or only "model", computed from the registry), and "verdict". */
 #pragma once
 
 #include "cli/explain/agents.h"
@@ -15,11 +15,12 @@ struct trace_request {
     uint16_t port;
 };
 
-/* Follows the packet; '*ret' is owned. */
+/* Follows the packet; the caller owns '*ret'. */
 int trace_follow(struct agents *a, const struct trace_request *q, struct json **ret, struct err *e);
 
-/* One half from the registry alone: what the model of 'node' says (cli/explain/trace_registry.c).  'src_pod': the
- * packet is of that node's pod with address 'q->src'; else it came by the tunnel. */
+/* Computes one half from the registry alone: the verdict of the model of 'node'
+ * (cli/explain/trace_registry.c). 'src_pod': the packet is from that node's pod with address
+ * 'q->src'; else it came by the tunnel. */
 int trace_from_registry(const struct agents *a, const char *node, struct explain_question *q,
                         struct json **ret, struct err *e);
 
@@ -27,6 +28,6 @@ int trace_from_registry(const struct agents *a, const char *node, struct explain
 
 /* Adds "verdict" to a trace whose halves are complete. */
 void trace_conclude(struct json *trace);
-/* 0 allowed, 1 dropped, 3 it cannot be told. */
+/* Returns the exit status: 0 allowed, 1 dropped, 3 unknown. */
 int trace_exit_status(const struct json *trace);
 void trace_render(const struct json *trace, struct strbuf *out);

@@ -101,7 +101,7 @@ static struct sdn_vnids project_vnids(const struct registry *r, const char *proj
     return v;
 }
 
-/* Ports are the agent's to know; for the model any will do that are the pods' own. */
+/* Only the agent knows port numbers; for the model any distinct numbers will do. */
 static void make_pods(struct registry *r, const char *node)
 {
     const struct json *list = json_get(r->pods, "items");
@@ -129,7 +129,7 @@ static void make_pods(struct registry *r, const char *node)
     }
 }
 
-/* Of the slices those of the service. */
+/* Selects the slices of the service. */
 static void join_slices(const struct registry *r, const char *ns, struct sdn_service *s)
 {
     const struct json *list = json_get(r->slice_objects, "items");
@@ -154,7 +154,7 @@ static void join_slices(const struct registry *r, const char *ns, struct sdn_ser
     }
 }
 
-/* A registry without these kinds has none. */
+/* A registry without these kinds has no such objects. */
 static void make_services(const struct agents *a, struct registry *r)
 {
     agents_registry_get(a, "v1", "services", NULL, NULL, &r->service_objects, NULL);
@@ -177,7 +177,7 @@ static void make_services(const struct agents *a, struct registry *r)
     }
 }
 
-/* To some endpoint: which one only the switch can tell. */
+/* Only the switch knows which endpoint is chosen. */
 static struct model_verdict judge(const struct model_node *n, struct model_packet *p,
                                   struct json *half)
 {
@@ -226,7 +226,7 @@ int trace_from_registry(const struct agents *a, const char *node, struct explain
     if (r.net.plugin == SDN_NETWORKPOLICY) {
         return err_set(
             e, -EOPNOTSUPP,
-            "under ovs-networkpolicy only the agent of node %s can tell, and it cannot be "
+            "under ovs-networkpolicy only the agent of node %s knows the verdict, and it cannot be "
             "asked from here: trace there",
             node);
     }

@@ -11,7 +11,7 @@ static const char *text_at(const struct json *o, const char *key)
     return s ? s : "";
 }
 
-/* The objects behind a cause that is of no single one. */
+/* The objects behind a cause that has no single object. */
 static char *objects_behind(const struct json *trace, const char *cause)
 {
     const struct json *from = json_get(trace, "from"), *to = json_get(trace, "to");
@@ -23,7 +23,7 @@ static char *objects_behind(const struct json *trace, const char *cause)
                : NULL;
 }
 
-/* What counts: the switch where it was asked, else the model. */
+/* The deciding verdict: the switch's if it was asked, else the model's. */
 static const struct json *judge_of(const struct json *half)
 {
     const struct json *sw = json_get(half, "switch");
@@ -51,7 +51,8 @@ void trace_conclude(struct json *trace)
     }
     half = json_at(halves, json_count(halves) - 1);
     const struct json *judge = judge_of(half), *step = last_step(half);
-    /* A packet that the switch drops on the first node goes no further, whatever the model says. */
+    /* A packet that the switch drops on the first node goes no further, whatever the model
+     * computes. */
     struct json *first = json_at(halves, 0);
     if (json_count(halves) > 1 && streq(text_at(judge_of(first), "action"), "drop")) {
         half = first;
@@ -123,7 +124,7 @@ static void render_steps(const struct json *steps, struct strbuf *out)
     }
 }
 
-/* Whether the datapath does something else. */
+/* Whether the datapath's verdict differs from the model's. */
 static bool render_policies(const struct json *half, struct strbuf *out)
 {
     bool agreed = true;
@@ -177,7 +178,8 @@ static void render_half(const struct json *half, struct strbuf *out)
     } else if (streq(action, "deliver")) {
         strbuf_adds(out, "  -> delivered to the pod\n");
     } else if (streq(action, "host")) {
-        strbuf_adds(out, "  -> handed to the host; what is not for it leaves through NAT\n");
+        strbuf_adds(out,
+                    "  -> handed to the host; packets for other addresses leave through NAT\n");
     } else if (streq(action, "drop")) {
         strbuf_addf(
             out, "  -> dropped%s\n",

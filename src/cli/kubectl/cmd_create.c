@@ -98,7 +98,7 @@ static void create_done(struct create *c)
     session_done(&c->s);
 }
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int parse_options(struct create *c, int argc, char **argv, size_t *n_files)
 {
     struct err e = {0};

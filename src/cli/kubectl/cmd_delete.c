@@ -7,13 +7,14 @@
 
 #include <stdio.h>
 
-#define WATCH_MS 2000 /* Then the object is looked at again, in case its deletion was missed. */
+/* Time after which the object is read again, in case the watch missed its deletion. */
+#define WATCH_MS 2000
 
 /* An object to delete, and then to wait for. */
 struct target {
     const struct api_kind *kind;
     char *ns, *name;
-    char *uid; /* Once it was asked to go. */
+    char *uid; /* Set once the deletion was requested. */
 };
 
 struct delete
@@ -24,7 +25,7 @@ struct delete
     size_t n, cap;
     const char *labels, *fields, *output;
     bool all, all_namespaces, no_wait, ignore_not_found;
-    int64_t grace; /* Seconds; -1: the object's own. */
+    int64_t grace; /* Seconds; -1: the object's own grace period. */
     uint64_t timeout_ms;
 };
 
@@ -87,7 +88,7 @@ static int parse_duration(const char *s, uint64_t *ret_ms)
     return n == 0 && !s[digits] ? (*ret_ms = 0, 0) : -EINVAL;
 }
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int set_option(struct delete *d, int opt)
 {
     struct err e = {0};
@@ -154,7 +155,7 @@ static int report(const struct delete *d, const struct err *e)
     return e->code == -ENOENT && d->ignore_not_found ? 0 : session_fail(&d->s, e, NULL);
 }
 
-/* Adds all objects of kind 'k' that the selectors take. */
+/* Adds all objects of kind 'k' that match the selectors. */
 static int add_selected(struct delete *d, const struct api_kind *k)
 {
     CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
@@ -243,7 +244,7 @@ static bool deleted(void *ctx, const char *type, const struct json *object)
     return !streq(type, "DELETED");
 }
 
-/* Until the object is gone, or another one has its name. */
+/* Waits until the object is gone, or another one has its name. */
 static int wait_for(struct delete *d, const struct target *t, uint64_t deadline)
 {
     CLEANUP_FREE char *path = resource_path(t->kind, t->ns, t->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet describe: objects in words, with what belongs to them and the events about them. */
+/* tenet describe: describes objects, with related objects and the events about them. */
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "cli/kubectl/describe.h"
@@ -27,7 +27,8 @@ static const struct command_option options[] = {
     {0},
 };
 
-/* Owned; NULL when there is none or it cannot be read, which is no reason not to show the rest. */
+/* Reads an owned object; NULL if it does not exist or cannot be read, since the rest is shown all
+ * the same. */
 static struct json *fetch(struct describe *d, const char *path)
 {
     struct json *o = NULL;

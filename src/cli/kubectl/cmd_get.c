@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet get: shows objects, as tables that the server makes, or as they are. */
+/* tenet get: shows objects, as tables that the server makes, or in full. */
 #include "api/table/jsonpath.h"
 #include "base/mem.h"
 #include "cli/kubectl/learn.h"
@@ -24,10 +24,10 @@ struct get {
     struct session s;
     struct resources r;
     enum output output;
-    const char *template; /* Of jsonpath, or the specification of custom-columns. */
+    const char *template; /* The template of jsonpath, or the specification of custom-columns. */
     const char *labels, *fields;
     bool all_namespaces, watch, watch_only, no_headers, show_labels, ignore_not_found;
-    bool table_written; /* A table, or the headers of columns. */
+    bool table_written; /* A table, or the headers of columns, was written. */
 };
 
 static const char help[] =
@@ -93,7 +93,7 @@ static int set_output(struct get *g, const char *s)
                          s);
 }
 
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int parse_options(struct get *g, int argc, char **argv)
 {
     int opt;
@@ -143,7 +143,7 @@ static bool as_table(const struct get *g)
     return g->output == OUTPUT_TABLE || g->output == OUTPUT_WIDE;
 }
 
-/* Several kinds in one answer: names say of which kind they are. */
+/* The answer has several kinds: names include their kind. */
 static bool mixed(const struct get *g)
 {
     for (size_t i = 1; i < g->r.n; i++) {
@@ -154,7 +154,7 @@ static bool mixed(const struct get *g)
     return false;
 }
 
-/* Path of a resource, with the selectors when it has no name. */
+/* The path of a resource, with the selectors when it has no name. */
 static void resource_request(const struct get *g, const struct resource *r, struct strbuf *out)
 {
     CLEANUP_FREE char *path = resource_path(r->kind, g->all_namespaces ? NULL : g->s.ns, r->name);
@@ -302,7 +302,7 @@ static void write_name(const struct api_kind *k, const struct json *o)
     printf("%s/%s\n", label, name ? name : "");
 }
 
-/* Adds what 'r' names to 'items'. */
+/* Adds the objects that 'r' names to 'items'. */
 static int collect(struct get *g, const struct resource *r, struct json *items)
 {
     CLEANUP(json_free) struct json *answer = NULL;

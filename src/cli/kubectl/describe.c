@@ -13,7 +13,7 @@
 /* ---- lines: labels, and values in a column ---- */
 
 struct line {
-    char *label; /* With its indentation, and ":" when it has one. */
+    char *label; /* With its indentation, and with ":" if it has one. */
     char *value; /* NULL: none. */
 };
 struct lines {
@@ -54,7 +54,7 @@ static void add_text(struct lines *l, unsigned level, const char *text)
     last->label[strlen(last->label) - 1] = '\0';
 }
 
-/* Values stand in one column over a run of lines that have one. */
+/* The values of consecutive lines that have one stand in one column. */
 static void write_lines(const struct lines *l, struct strbuf *out)
 {
     for (size_t i = 0; i < l->n;) {
@@ -73,7 +73,7 @@ static void write_lines(const struct lines *l, struct strbuf *out)
 
 /* ---- any object ---- */
 
-/* One word of a name: capitalised, or all in capitals when it is an abbreviation. */
+/* Writes one word of a name: capitalised, or all in capitals when it is an abbreviation. */
 static void add_word(const char *word, size_t n, struct strbuf *out)
 {
     static const char *const upper[] = {"id", "ip", "mac", "uid", "url", "api", "mtu"};
@@ -121,7 +121,7 @@ static bool is_tree(const struct json *v)
 
 static void add_value(struct lines *l, unsigned level, const char *label, const struct json *v);
 
-/* All members, sorted by name. */
+/* Writes all members, sorted by name. */
 static void add_members(struct lines *l, unsigned level, const struct json *o)
 {
     size_t n = 0;
@@ -157,7 +157,7 @@ static void add_value(struct lines *l, unsigned level, const char *label, const 
     }
 }
 
-/* "Labels:  a=b" and one line for each further one. */
+/* Writes "Labels: a=b" and one line for each further label. */
 static void add_map(struct lines *l, const char *label, const struct json *map, const char *between)
 {
     size_t n = 0;
@@ -214,7 +214,7 @@ static void describe_any(const struct api_kind *k, const struct json *o, bool no
 
 /* ---- tables ---- */
 
-/* A heading and rows of texts; cells may be NULL. */
+/* Writes a heading and rows of texts; cells may be NULL. */
 struct rows {
     const char **cells;
     size_t n, cap, columns;
@@ -347,9 +347,9 @@ static void describe_namespace(const struct json *o, const struct describe_more 
     write_pods(more->pods, out);
 }
 
-#define ENDPOINTS_SHOWN 3 /* As kubectl does it. */
+#define ENDPOINTS_SHOWN 3 /* The form is kubectl's. */
 
-/* The ready endpoints of one port of a service, which its name tells. */
+/* The ready endpoints of one port of a service, found by the port's name. */
 static char *endpoints_text(const struct json *endpoints, const char *port)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One object in words, as "describe" prints it.  Pure. */
+/* Describes one object, for "tenet describe". Pure. */
 #pragma once
 
 #include "api/kind.h"
 
-/* What belongs to the object and lies elsewhere; members may be NULL. */
+/* Related objects; members may be NULL. */
 struct describe_more {
     const struct json *events;       /* List of Events about it. */
     const struct json *pods;         /* Node, Namespace: list of its Pods. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that a command line or a file names: those compiled in, and those the server has besides.
+/* The kinds that a command line or a file can name: compiled-in kinds, and further kinds of the
+ * server.
  *
- * The server is asked only when a name is not known, or stands for kinds of which the server may have more.
- * The session must be open; what was learned is its own.  All return 0, or the exit status after the error was
- * printed. */
+ * The server is asked only when a name is unknown, or is a category to which the server may add
+ * kinds.  The session must be open; it owns the learned kinds.  All functions return 0, or the exit
+ * status after the error was printed. */
 #pragma once
 
 #include "cli/kubectl/manifest.h"

@@ -86,7 +86,7 @@ int manifests_parse(struct manifests *m, const char *source, const char *text, s
     return 0;
 }
 
-/* Of standard input or a pipe, which a shell makes of "<(command)". */
+/* Reads standard input, or a pipe that a shell makes of "<(command)". */
 static int read_stream(int fd, const char *name, struct strbuf *out, struct err *e)
 {
     char buf[16384];

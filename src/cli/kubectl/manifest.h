@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects from files: -f FILE, -f DIRECTORY and -f - (standard input), as JSON or YAML, several documents
- * and Lists included. */
+/* Objects from files: -f FILE, -f DIRECTORY and -f - (standard input), as JSON or YAML,
+ * several documents and Lists included. */
 #pragma once
 
 #include "api/registry.h"
 
 struct manifest {
     struct json *object;
-    const struct api_kind *kind; /* NULL before manifests_resolve. */
-    const char *source;          /* The argument it came from; the command line's. */
+    const struct api_kind *kind; /* The kind; NULL before manifests_resolve. */
+    /* The argument that named the file; borrowed from the command line. */
+    const char *source;
 };
 struct manifests {
     struct manifest *list;
@@ -16,7 +17,8 @@ struct manifests {
 };
 void manifests_done(struct manifests *m);
 
-/* Finds the kinds of the objects among 'known'.  -ENOENT names the first object of an unknown kind. */
+/* Finds the kinds of the objects among 'known'.  -ENOENT names the first object of an
+ * unknown kind. */
 int manifests_resolve(struct manifests *m, const struct api_registry *known, struct err *e);
 /* Adds the objects of 'source'.  The error names the file. */
 int manifests_read(struct manifests *m, const char *source, struct err *e);

@@ -28,7 +28,7 @@ const char **print_sorted_keys(const struct json *o, size_t *ret_n)
 
 /* ---- columns ---- */
 
-/* Characters of UTF-8 text. */
+/* The number of characters of UTF-8 text. */
 static size_t text_width(const char *s)
 {
     size_t n = 0;
@@ -63,7 +63,8 @@ static void grid_done(struct grid *g)
     free(g->cells);
 }
 
-/* As Go's tabwriter with kubectl's settings: columns are padded with blanks, but for the last one. */
+/* Works like Go's tabwriter with kubectl's settings: all columns but the last are padded with
+ * blanks. */
 static void grid_write(struct grid *g, const char *indent, size_t *widths, struct strbuf *out)
 {
     for (size_t i = 0; i < g->n_rows; i++) {
@@ -84,7 +85,7 @@ static void grid_write(struct grid *g, const char *indent, size_t *widths, struc
     }
 }
 
-/* Text of a cell: one line, and nothing that a terminal would obey. */
+/* Writes the text of a cell: one line, without control characters for terminals. */
 static char *clean(const char *s)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
@@ -148,7 +149,7 @@ static char *labels_text(const struct json *labels)
     return b.size ? strbuf_steal(&b) : xstrdup("<none>");
 }
 
-/* The columns of 'defs' that are shown, as indices; returns how many. */
+/* Lists the columns of 'defs' that are shown, as indices; returns their number. */
 static size_t choose_columns(const struct json *defs, bool wide, size_t shown[PRINT_MAX_COLUMNS])
 {
     size_t n = 0;
@@ -219,7 +220,8 @@ void print_table(const struct json *table, const struct print_table_options *o,
     grid_done(&g);
 }
 
-/* "NAME:PATH,NAME:PATH" in place: the names, and the paths; returns how many, 0 when it is wrong. */
+/* Splits "NAME:PATH,NAME:PATH" in place into names and paths; returns their number, 0 when the text
+ * is wrong. */
 static size_t split_columns(char *spec, char *names[PRINT_MAX_COLUMNS],
                             char *paths[PRINT_MAX_COLUMNS])
 {
@@ -274,7 +276,7 @@ int print_custom_columns(const char *spec, const struct json *items, bool no_hea
 
 /* ---- objects ---- */
 
-/* Owned copy of 'v' with the keys of all objects sorted, as kubectl writes them. */
+/* An owned copy of 'v' with the keys of all objects sorted, the order that kubectl writes. */
 static struct json *sorted(const struct json *v)
 {
     if (json_is(v, JSON_ARRAY)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output as kubectl writes it: tables, and objects as JSON or YAML.  Pure. */
+/* Prints tables, and objects as JSON or YAML, in kubectl's form. Pure. */
 #pragma once
 
 #include "wire/json.h"
@@ -7,11 +7,11 @@
 #define PRINT_MAX_COLUMNS 32
 
 struct print_table_options {
-    bool wide; /* Columns of priority above 0 too. */
+    bool wide; /* Print columns of priority above 0, too. */
     bool no_headers;
-    bool show_namespace; /* A first column NAMESPACE. */
-    bool show_labels;    /* A last column LABELS. */
-    const char *kind;    /* Before each name: "node" gives "node/n1"; NULL: nothing. */
+    bool show_namespace; /* Print a first column NAMESPACE. */
+    bool show_labels;    /* Print a last column LABELS. */
+    const char *kind;    /* Prefix of each name: "node" gives "node/n1"; NULL: none. */
 };
 /* Column widths so far: further rows of a watch stay in line.  Starts as zeros. */
 struct print_widths {
@@ -22,18 +22,18 @@ struct print_widths {
 void print_table(const struct json *table, const struct print_table_options *o,
                  struct print_widths *w, struct strbuf *out);
 
-/* -o custom-columns=SPEC: a table of the objects of the array 'items', SPEC being NAME:PATH[,NAME:PATH]...
- * -EINVAL says what is wrong with it. */
+/* -o custom-columns=SPEC: appends a table of the objects of the array 'items'; SPEC is
+ * NAME:PATH[,NAME:PATH]...  -EINVAL: SPEC is wrong, and '*e' says why. */
 int print_custom_columns(const char *spec, const struct json *items, bool no_headers,
                          struct strbuf *out, struct err *e);
 
-/* Rows of cells in columns, as the tables in "describe" are. */
+/* Appends rows of cells in columns, like the tables in "describe". */
 void print_columns(const char *const *cells, size_t n_columns, size_t n_rows, const char *indent,
                    struct strbuf *out);
 
-/* The keys of an object, sorted: an owned array of '*ret_n' strings of the object's. */
+/* Returns the sorted keys of an object: an owned array of '*ret_n' strings that the object owns. */
 const char **print_sorted_keys(const struct json *o, size_t *ret_n);
 
-/* Appends one object (a List for several), keys sorted and without managedFields. */
+/* Appends one object (a List if there are several), with sorted keys and without managedFields. */
 void print_json(const struct json *v, struct strbuf *out);
 void print_yaml(const struct json *v, struct strbuf *out);

@@ -39,7 +39,7 @@ static bool in_category(const struct api_kind *k, const char *category)
     return false;
 }
 
-/* Of the versions of one kind. */
+/* Chooses among the versions of one kind. */
 static bool is_first(const struct api_registry *known, size_t i)
 {
     const struct api_kind *k = known->list[i];
@@ -71,7 +71,7 @@ static int add_pair(const struct api_registry *known, struct resources *r, const
     return err;
 }
 
-/* One alias of a list of kinds, with each of the names (or none). */
+/* Adds each kind of a list of aliases with each of the names (or without a name). */
 static int add_kind(const struct api_registry *known, struct resources *r, const char *alias, int n,
                     char *const *names, struct err *e)
 {

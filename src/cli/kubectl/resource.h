@@ -6,29 +6,30 @@
 
 struct resource {
     const struct api_kind *kind;
-    char *name; /* NULL: all of the kind, or those that a selector takes. */
+    char *name; /* NULL: all objects of the kind, or those that a selector matches. */
 };
 struct resources {
     struct resource *list;
     size_t n, cap;
-    bool by_slash;  /* Given as KIND/NAME. */
-    size_t n_kinds; /* Kinds in KIND[,KIND]. */
+    bool by_slash;  /* The arguments have the form KIND/NAME. */
+    size_t n_kinds; /* The number of kinds in KIND[,KIND]. */
 };
 void resources_done(struct resources *r);
 #define CLEANUP_RESOURCES __attribute__((cleanup(resources_done)))
 
-/* Reads the arguments of get, describe and delete, with kinds of 'known'.  A category ("all") stands for its
- * kinds.  -EINVAL with a text as kubectl has it; -ENOENT: a kind is not known, or a category that others than
- * the kinds compiled in may belong to. */
+/* Reads the arguments of get, describe and delete, with the kinds of 'known'. A category ("all")
+ * stands for its kinds. -EINVAL has kubectl's text.  -ENOENT: a kind is unknown, or the name is a
+ * category to which the server may add kinds. */
 int resources_parse(const struct api_registry *known, int n, char *const *args,
                     struct resources *ret, struct err *e);
-/* Adds one; 'name' (NULL: all) is copied. */
+/* Adds a resource; 'name' (NULL: all) is copied. */
 void resources_add(struct resources *r, const struct api_kind *k, const char *name);
 
-/* Owned "node", or "hostsubnet.network.openshift.io": what stands before "/NAME" in output. */
+/* Returns the prefix of "/NAME" in output, owned: "node", or "hostsubnet.network.openshift.io". */
 char *resource_label(const struct api_kind *k);
-/* Owned path of one object (or of all: 'name' NULL); 'ns' counts only for kinds that have one, NULL there
- * means all namespaces. */
+/* Returns the owned path of one object (of all if 'name' is NULL).  'ns' is used only for kinds
+ * with a namespace; NULL means all namespaces. */
 char *resource_path(const struct api_kind *k, const char *ns, const char *name);
-/* Adds "?key=value" or "&key=value" with the value escaped; nothing when 'value' is NULL or "". */
+/* Adds "?key=value" or "&key=value" with the value escaped; does nothing when 'value' is NULL or
+ * "". */
 void resource_query(struct strbuf *path, const char *key, const char *value);

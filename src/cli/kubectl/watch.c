@@ -9,7 +9,7 @@
 
 #define LINE_MAX_SIZE (16u << 20)
 #define IDLE_MS 600000
-#define PAUSE_MS 200 /* Before a watch that ended without an event is begun again. */
+#define PAUSE_MS 200 /* Delay before a watch that ended without an event is begun again. */
 
 struct watch {
     struct session *s;

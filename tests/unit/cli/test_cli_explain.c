@@ -75,7 +75,8 @@ static void what_arrives_is_allowed(void **state)
 
 static void the_switch_counts_and_a_model_that_disagrees_is_told(void **state)
 {
-    /* The first node drops what its model would send; the second half is only what would have been. */
+    /* The first node drops what its model would send; the second half is only what
+     * would have been. */
     CLEANUP(json_free)
     struct json *t =
         from("{" ENDS "'halves':[{'node':'node1','agreed':false,"

@@ -73,7 +73,7 @@ static void a_flow_is_a_line_with_both_ends_and_its_verdict(void **state)
                 "03:04:05.678   node1   10.128.0.9 of red/web   10.128.0.3   icmp   dropped: "
                 "spoofed-source (Pod red/web)\n");
     assert_line("{" HEAD "'lost':7}", NULL,
-                "03:04:05.678   node1   -   -   -   7 more flows than can be told\n");
+                "03:04:05.678   node1   -   -   -   7 more flows than can be shown\n");
     /* What makes no sense is no reason to stop. */
     assert_line("{}", NULL, "      -   -      \n");
 }
