@@ -27,10 +27,9 @@ struct dp_pod {
     char *pod_namespace;
     char *pod_name;
     char *netns; /* The path of the network namespace from the runtime; the file may be gone. */
-    char host_if
-        /* The pod's link on the host: the host's end of a veth pair, or the port's peer of
-         * datapath_end. */
-        [16];
+    /* The pod's link on the host: the host's end of a veth pair, or the port's peer of
+     * datapath_end. */
+    char host_if[16];
     char port[16]; /* The port that host_if leads to (output only). */
     bool pair;     /* Input of datapath_attach: require a veth pair. */
     /* Host ports and limits set by datapath_set_runtime, as texts of wire/cni_runtime.h; NULL:

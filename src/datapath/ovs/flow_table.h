@@ -24,10 +24,9 @@
 struct flow_change {
     enum of_flow_command command; /* OF_FLOW_ADD (also replaces) or OF_FLOW_DELETE_STRICT. */
     uint32_t record;              /* The flow's record: see flow_table_flow. */
-    uint16_t
-        /* OF_FLOW_ADD: seconds of idle time until the switch deletes the flow, which no group
-         * wants; 0: the flow stays. */
-        idle_s;
+    /* OF_FLOW_ADD: seconds of idle time until the switch deletes the flow, which no group wants;
+     * 0: the flow stays. */
+    uint16_t idle_s;
 };
 
 struct flow_list {

@@ -61,10 +61,8 @@ struct of {
     size_t refused_wanted; /* Number of flows wanted at the last refusal. */
     char trouble[256];
     struct of_stats stats;
-    uint32_t
-        /* xid of the request to add the meter; the next xid changes it, the one after is a
-         * barrier. */
-        meter_xid;
+    /* xid of the request to add the meter; the next xid changes it, the one after is a barrier. */
+    uint32_t meter_xid;
     bool has_meter;
     struct list queries;
 

@@ -51,9 +51,8 @@ struct pods_ops {
 struct pods_config {
     struct loop *loop;
     struct datapath *datapath;
-    uint64_t
-        /* How long ADD waits for the VNID of its project, and for its pod's object. */
-        vnid_wait_ms;
+    /* How long ADD waits for the VNID of its project, and for its pod's object. */
+    uint64_t vnid_wait_ms;
 };
 
 struct pods *pods_new(const struct pods_config *c, const struct pods_ops *ops, void *ctx);

@@ -19,10 +19,9 @@ struct held {
     struct list node;
     struct cni_host_port port;
     int fd; /* -1: no socket occupies the port. */
-    bool
-        /* A connection of the host uses the port: it leads to the pod, except at the host's
-         * loopback. */
-        busy;
+    /* A connection of the host uses the port: it leads to the pod, except at the host's
+     * loopback. */
+    bool busy;
     bool closed;    /* Another program uses the port: it does not lead to the pod. */
     bool by_engine; /* The container's engine occupies the port, not this process. */
     bool wanted;    /* A pod that the datapath has asks for the port. */
