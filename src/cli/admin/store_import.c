@@ -321,7 +321,7 @@ static int import_file(const struct store_config *cfg, FILE *in, const struct po
     (void) unlink(path);
     r = work_open(&w, &to, e);
     if (r == 0) {
-        /* No revisions are to be skipped: the import begins after this one. */
+        /* A new file needs no dummy changes: its revisions begin here. */
         w.revision = to.min_revision;
         r = fill(&w, in, checked, to.min_revision, e);
         ret->revision = w.revision;
