@@ -12,13 +12,13 @@
 
 struct node_config {
     char *node_name;  /* NULL: the host's name. */
-    uint32_t node_ip; /* 0: of the link that has the default route. */
-    char *kubeconfig; /* NULL: as clients do, $KUBECONFIG, then ~/.kube/config. */
-    /* URLs of more masters, with commas between; NULL: that of the kubeconfig only. */
+    uint32_t node_ip; /* 0: the address of the link with the default route. */
+    char *kubeconfig; /* NULL: $KUBECONFIG, then ~/.kube/config. */
+    /* URLs of more masters, with commas between; NULL: only the server of 'kubeconfig'. */
     char *servers;
     char *bootstrap_kubeconfig; /* NULL: the administrator maintains 'kubeconfig'. */
-    char *plugin_name;          /* NULL: what the ClusterNetwork says. */
-    uint32_t mtu;               /* 0: what the ClusterNetwork says. */
+    char *plugin_name;          /* NULL: the plug-in of the ClusterNetwork. */
+    uint32_t mtu;               /* Bytes, for pods; 0: the MTU of the ClusterNetwork. */
     char *run_dir, *cni_conf_dir, *cni_conf_name;
     bool chain_portmap, chain_bandwidth; /* "cniPlugins": plug-ins chained after tenet-cni. */
     char *datapath;                      /* "ovs" or "ebpf" */
@@ -27,7 +27,7 @@ struct node_config {
     bool proxy_userspace;  /* "proxyArguments.proxy-mode" is userspace; else nftables translate. */
     char *metrics_address; /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */
     char *log_level;       /* NULL: unchanged. */
-    /* DNS for pods, as docs/dns.md has it. */
+    /* DNS for pods, see docs/dns.md. */
     char *dns_domain;       /* NULL: cluster.local. */
     char *dns_bind_address; /* "ADDRESS[:PORT]", "none"; NULL: the subnet's gateway, port 53. */
     uint32_t dns_ip;        /* The name server in the pods' DNS configuration; 0: the gateway. */
@@ -39,6 +39,7 @@ struct node_config {
     bool dns_isolate_projects;
 };
 
+/* Sets all defaults that do not depend on this host. */
 void node_config_init(struct node_config *c);
 void node_config_done(struct node_config *c);
 static inline UNUSED void node_config_donep(struct node_config *c)
@@ -46,12 +47,14 @@ static inline UNUSED void node_config_donep(struct node_config *c)
     node_config_done(c);
 }
 
-/* Reads 'text' over the present members of 'c'; relative paths are taken from 'dir' (of the file;
- * NULL: as they are). Errors name the key: "networkConfig.mtu: 70000 is not in 576-65535". */
+/* Reads 'text' over the present members of 'c'; relative paths are taken from 'dir' (of
+ * the file; NULL: they stay relative).  -EINVAL, with '*e' naming the key:
+ * "networkConfig.mtu: 70000 is not in 576-65535". */
 int node_config_parse(struct node_config *c, const char *text, size_t size, const char *dir,
                       struct err *e);
+/* Calls node_config_parse for the file 'path'; relative paths are taken from its folder. */
 int node_config_load(struct node_config *c, const char *path, struct err *e);
-/* Fills in the defaults that depend on this host, and checks what concerns several keys. */
+/* Fills in the defaults that depend on this host, and checks rules that join several keys. */
 int node_config_finish(struct node_config *c, struct err *e);
 
 /* Sets the levels of base/log.h from 'log_level', if there is one. */
