@@ -5,13 +5,13 @@
  * services apply. The datapath brings the actual state there by the smallest difference, also after
  * its switch was restarted, and never removes correct state. How it does that (flows of Open
  * vSwitch, maps of eBPF programs) is not visible here. ops.h says what each call means to the
- * datapath that implements it; the functions here go by the table of datapaths.
+ * datapath that implements it; the functions here call it through the table of datapaths.
  *
  * Pods are stored with their ports by the datapath itself, so that a restarted agent finds them:
  * datapath_pods is the only truth about attachments.
  *
  * All calls are made, and all callbacks come, on the loop's thread, unless ops.h says otherwise.
- * No callback is called from within the call that was given it. */
+ * A callback never runs before the call that it was given to has returned. */
 #pragma once
 
 #include "base/list.h"
@@ -21,6 +21,7 @@
 #include "sdn/network.h"
 #include "wire/cni_runtime.h"
 
+/* A pod's interface: the agent's input of datapath_attach, and the datapath's record of it. */
 struct dp_pod {
     char *container_id; /* CNI_CONTAINERID; the key, together with ifname. */
     char *ifname;       /* The interface's name in the pod: "eth0". */
@@ -159,15 +160,17 @@ const struct dp_pod *datapath_find(struct datapath *dp, const char *container_id
 
 /* The first letters of the names of bridges between a pod's link and its port. */
 #define POOL_BRIDGE "tnbr"
-/* Connects the link of a pod to its port, in the kernel.  Blocks shortly; may be called on any
- * thread that is in the host's network namespace. */
+/* Input of datapath_wire and its siblings, which connect the link of a pod to its port in the
+ * kernel.  They block shortly, and may be called on any thread that is in the host's network
+ * namespace. */
 struct dp_wire {
     /* The link exists and is down, so that the pod sends nothing before it is wired. */
     const char *host_if;
     const char *port;
     struct mac mac; /* The pod's MAC: frames to other MACs do not reach the pod. */
     uint32_t mtu;
-    /* The limits; 'elsewhere': the tc ingress hook of host_if stays free. */
+    /* Bandwidth limits; with limits.elsewhere, which the plug-in "bandwidth" needs, the tc ingress
+     * hook of host_if stays free. */
     struct cni_bandwidth limits;
     /* Borrowed from the caller; NULL: this call opens its own socket and looks the link up. */
     struct rtnl *rtnl;            /* A netlink socket in the host's network namespace. */
