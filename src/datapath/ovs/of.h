@@ -20,20 +20,23 @@ struct of_ops {
     /* Reports whether the switch has the meter of refusals; called after each connection, before
      * the first dump. */
     void (*metered)(void *ctx, bool has_meter);
+    /* The switch sent a packet: one that it dropped and that may be answered with an ICMP error, or
+     * one that waits for an idle service. */
     void (*packet_in)(void *ctx, const struct of_packet_in *p);
 };
 
-/* The meter that limits packet-ins: the number per second in all. The burst is small: the userspace
- * datapath forwards nothing while it hands one up. */
+/* Number of the meter of refusals, which limits the packets that the switch sends to the
+ * agent to be answered with ICMP errors. */
 #define OF_REFUSAL_METER 1
-#define OF_REFUSALS_PER_S 100
+#define OF_REFUSALS_PER_S 100 /* Packets per second, of all ports together. */
+/* Packets.  Small, because the userspace datapath forwards nothing while it sends one. */
 #define OF_REFUSALS_BURST 20
 
 struct of_stats {
     size_t connections, dumps, bundles, refused_bundles, flow_mods;
 };
 
-/* 'table' is the caller's and outlives the session. */
+/* 'path' is the bridge's management socket.  'table' is borrowed and outlives the session. */
 struct of *of_new(struct loop *l, const char *path, struct flow_table *table,
                   const struct of_ops *ops, void *ctx);
 struct of *of_free(struct of *o);
@@ -59,5 +62,6 @@ void of_forget(struct of *o, const struct of_connection *c);
 /* Why flows could not be installed; NULL: no failure is known. */
 const char *of_trouble(const struct of *o);
 const struct of_stats *of_get_stats(const struct of *o);
-/* How often flows are compared with the switch (default 60 s; for tests). */
+/* Sets the interval in milliseconds at which flows are compared with the switch (default 60 s; for
+ * tests). */
 void of_set_audit_ms(struct of *o, uint64_t ms);
