@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of the 'tenet' program: one file each, cmd_NAME.c, with one row in commands.c.
+/* The commands of the 'tenet' program: one file each, cmd_NAME.c, with a struct command that
+ * commands.c lists.
  *
- * A command describes its options as rows, from which the parser, "--help", the manual and the
- * completion of shells come; "make generate" rewrites the files.  It returns the exit status: 0
- * done, 1 failed (one line "tenet: ..." on standard error), 2 wrong usage (the line says what is
- * accepted and names --help). */
+ * A command describes its options as rows (struct command_option).  The parser and "--help" use
+ * them, and the manual and shell completion are generated from them; "make generate" rewrites the
+ * files.  Its function 'run' returns the exit status: 0 done, 1 failed (one line "tenet: ..." on
+ * standard error), 2 wrong usage (the line says what is accepted and names --help). */
 #pragma once
 
 #include "wire/options.h"
@@ -16,6 +17,7 @@
 #define COMPLETE_NODE "@nodes"
 #define COMPLETE_KIND "@kinds" /* A kind, and then names of that kind. */
 
+/* One row: an option of the command line. */
 struct command_option {
     const char *name; /* "output"; NULL with a help text: a heading among the options. */
     int id;           /* The letter of the short option, or a number from OPT_HELP on. */
