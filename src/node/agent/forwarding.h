@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The datapath and the host's side of it (tun0, routes, NAT): opened together, ready together, lost
- * and repaired independently. On the loop's thread. */
+/* Forwarding of packets: the datapath, and the host's part (tun0, routes, NAT).  The node is ready
+ * when both are; each can be lost and repaired without the other.  On the loop's thread. */
 #pragma once
 
 #include "node/agent/agent_priv.h"
 
-/* Opens the datapath for 'n', and the keeper and monitor that keep the host in line with it. */
+/* Opens the datapath for the network 'n', the keeper, which maintains the host's part,
+ * and the monitor, which reports changes of it.  Their callbacks set a->datapath_state
+ * and a->host_state. */
 int agent_open_forwarding(struct agent *a, const struct sdn_network *n, struct err *e);
-/* Keeps the neighbour entries of the VTEPs warm where the datapath needs that. */
+/* Passes the present remotes to a->neigh, if the datapath needs resolved VTEPs (host/neigh.h). */
 void agent_update_neighbours(struct agent *a);
