@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole commands: what is typed, the exit status, and what is printed.  The API server is this test's, the command a
- * child of it. */
+/* Whole commands: what is typed, the exit status, and what is printed.  The API server is this
+ * test's, the command a child of it. */
 #include "typed.h"
 
 #include <setjmp.h>

@@ -628,13 +628,13 @@ static void a_pods_link_is_made_checked_and_removed(void **state)
         CLEANUP_FREE char *up = xasprintf("ip link set %s up", p.host_if);
         CLEANUP_FREE char *is_down = xasprintf("%s: is down", p.host_if);
         sh(down);
-        assert_int_equal(podlink_check(&p, &e), -ENOENT);
+        assert_int_equal(pod_link_check(&p, &e), -ENOENT);
         assert_string_equal(e.text, is_down);
         sh(up);
-        assert_int_equal(podlink_check(&p, &e), 0);
+        assert_int_equal(pod_link_check(&p, &e), 0);
 
-        assert_int_equal(podlink_delete(&p, &e), 0);
-        assert_int_equal(podlink_delete(&p, &e), 0);
+        assert_int_equal(pod_link_delete(&p, &e), 0);
+        assert_int_equal(pod_link_delete(&p, &e), 0);
         assert_int_equal(rtnl_link_get(pod, "eth0", &l, NULL), -ENODEV);
     }
 }

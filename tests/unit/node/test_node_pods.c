@@ -1172,18 +1172,18 @@ static void a_request_is_read_once_whatever_errno_was_before(void **state)
     struct err e = {0};
     assert_non_null(mkdtemp(s.dir));
     snprintf(s.path, sizeof s.path, "%s/cni.sock", s.dir);
-    assert_int_equal(cniserver_new(loop, s.path, on_request, &s, &s.server, &e), 0);
+    assert_int_equal(cni_server_new(loop, s.path, on_request, &s, &s.server, &e), 0);
     leaves_errno = true;
     char *text = talk(&s, (const char *const[]){GOOD, "\n", NULL}, -1);
     leaves_errno = false;
     assert_string_equal(text, "0 {\"id\":\"abc\"}\n");
     free(text);
-    cniserver_free(s.server);
+    cni_server_free(s.server);
     rmdir(s.dir);
 }
 
-/* What another user's process reads from the socket, to which it sends a request: the number of bytes, or that it could
- * not connect. */
+/* What another user's process reads from the socket, to which it sends a request: the number of
+ * bytes, or that it could not connect. */
 static int ask_as_nobody(const char *path, const char *line)
 {
     pid_t pid = fork();
