@@ -16,7 +16,7 @@ struct row_bridge {
     char uuid[OVSDB_UUID_SIZE];
     char *name, *fail_mode, *datapath_type; /* NULL: empty. */
     struct smap ports;                      /* Uuids. */
-    struct smap protocols;                  /* "OpenFlow14" ... */
+    struct smap protocols;                  /* For example "OpenFlow14". */
 };
 
 struct row_port {

@@ -113,7 +113,7 @@ struct agent {
     /* conditions.c */
     struct readiness published; /* The last that the node's conditions and Events said. */
     bool published_failure;     /* An Event said that the node is not ready. */
-    struct readiness shown;     /* What agent_readiness returned last. */
+    struct readiness shown;     /* The last result of agent_readiness. */
 
     /* shutdown.c */
     int status; /* The process's exit status. */

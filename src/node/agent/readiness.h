@@ -27,7 +27,7 @@ enum part_state {
 struct agent_facts {
     enum agent_phase phase;
     const char *waiting_for;            /* AGENT_WAITING: "the master at https://..." */
-    enum part_state datapath;           /* What forwards packets. */
+    enum part_state datapath;           /* State of the datapath. */
     const char *datapath_title;         /* "Open vSwitch" */
     const char *datapath_lost_reason;   /* "OpenVSwitchGone" */
     const char *datapath_refuse_reason; /* "OpenVSwitchRefused" */

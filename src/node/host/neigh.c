@@ -88,7 +88,7 @@ void neigh_set_remotes(struct neigh *n, const struct sdn_remote *remotes, size_t
     size_t fresh = 0;
     for (size_t i = 0; i < count; i++) {
         if (!n->n || !bsearch(&hosts[i], n->hosts, n->n, sizeof *hosts, compare)) {
-            /* As many new hosts as a step takes are resolved at once, the others in their turn. */
+            /* Resolves as many new hosts at once as one step takes, the others in their turn. */
             if (fresh++ < STEP_HOSTS) {
                 probe(n, hosts[i]);
             }
