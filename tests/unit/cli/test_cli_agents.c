@@ -467,7 +467,7 @@ static void traces_ask_the_agents_of_both_ends(void **state)
          "red/a 10.128.0.2 on node1 -> node node2 192.168.0.2, icmp\n"
          "\n"
          "node1:\n"
-         "  -> handed to the host; what is not for it leaves through NAT\n"
+         "  -> handed to the host; packets for other addresses leave through NAT\n"
          "\n"
          "allowed: handed to the host on node1\n",
          ""},
