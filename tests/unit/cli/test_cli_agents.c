@@ -862,7 +862,8 @@ static void probes_are_attached_tried_and_removed(void **state)
          "tenet: removing the probes: CNI DEL on node1: exit status 7: oops\n\n"}};
     check_rows(h, odd, ARRAY_SIZE(odd));
     /* The pods have addresses, and no way to each other. */
-    write_plugin("#!/bin/sh\necho \"$CNI_COMMAND $CNI_IFNAME $CNI_ARGS $(cat)\" >> @/calls\n"
+    write_plugin("#!/bin/sh\nexec 9> @/lock\nflock 9\n" /* Calls may overlap. */
+                 "echo \"$CNI_COMMAND $CNI_IFNAME $CNI_ARGS $(cat)\" >> @/calls\n"
                  "[ $CNI_COMMAND = DEL ] && exit 0\n"
                  "ip -n $(basename $CNI_NETNS) link set lo up\n"
                  "n=$(($(wc -l < @/calls) + 1))\n"
