@@ -43,7 +43,7 @@ enum api_list_type {
 /* Meaning of an empty text; for a list, only API_EMPTY_REFUSED has an effect. */
 enum api_empty {
     API_EMPTY_IS_VALUE, /* A value like others. */
-    /* As in Kubernetes' own kinds: it is not checked, and the default replaces it. */
+    /* It is not checked, and the default replaces it, as in the kinds of Kubernetes. */
     API_EMPTY_IS_ABSENT,
     API_EMPTY_REFUSED, /* The value is required. */
 };

@@ -12,7 +12,7 @@ struct prom_metric {
     const char *name, *type; /* "counter", "gauge" or "histogram" */
     const char *help;        /* One sentence. */
     const char *label;       /* "result=\"sent\""; with 'write': names of labels, "cause". */
-    size_t offset, size;     /* Of the value in the facts: a bool, or an integer of 4 or 8 bytes. */
+    size_t offset, size;     /* The value in the facts: a bool, or an integer of 4 or 8 bytes. */
     /* Writes the samples, for metrics of more than a value. */
     void (*write)(const struct prom_metric *m, const void *facts, struct strbuf *out);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was said last about a thing, so that a log line or an Event comes once until there is other
+/* The last news about a thing, so that a log line or an Event comes once until there is other
  * news.
  *
  * Zeroed is valid: nothing was said.  Not thread-safe. */

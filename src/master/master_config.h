@@ -37,7 +37,7 @@ struct master_config {
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;
     struct dns_config dns;
-    char *signing_cert, *signing_key; /* Of the authority; NULL: not given. */
+    char *signing_cert, *signing_key; /* Files of the authority; NULL: not given. */
     char *status_address;             /* Of controllers apart; "none": nowhere. */
     char **disabled_admission;        /* Names of plug-ins; NULL: not given. */
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */

@@ -98,7 +98,7 @@ static struct api_field_label *make_labels(const struct json *versions)
     return labels;
 }
 
-/* As in Kubernetes: the status of a new object is left to its controller. */
+/* Kubernetes, too, leaves the status of a new object to its controller. */
 static void without_status(struct json *obj, const struct json *old)
 {
     if (!old) {

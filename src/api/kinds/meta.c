@@ -118,7 +118,7 @@ static void validate_finalizers(const struct api_kind *k, const struct json *met
             api_invalid(c, field, v, "%s", wrong);
         } else if (!*k->group && !strchr(s, '/') && !streq(s, "orphan") &&
                    !streq(s, "foregroundDeletion")) {
-            /* As in Kubernetes: for its own kinds only. */
+            /* Kubernetes checks this for its own kinds only. */
             api_invalid(c, field, v,
                         "name is neither a standard finalizer name nor is it fully qualified");
         } else if (deleting && !list_has(json_get(old_meta, "finalizers"), s)) {

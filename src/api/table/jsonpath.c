@@ -471,7 +471,7 @@ int jsonpath_print(const char *template, const struct json *v, struct strbuf *ou
 int jsonpath_join(const char *template, const struct json *v, const char *between,
                   struct strbuf *out, struct err *e)
 {
-    /* As in kubectl: a bare path needs no braces. */
+    /* A bare path needs no braces, as in kubectl. */
     CLEANUP_FREE char *text = NULL;
     if (!strchr(template, '{')) {
         text =

@@ -80,7 +80,7 @@ INLINE int read_transport(struct __sk_buff *skb, __u32 l4, struct ports *to, __u
     return 0;
 }
 
-/* As in Open vSwitch, ports of a truncated header count as 0. */
+/* Ports of a truncated header count as 0, as in Open vSwitch. */
 INLINE void read_ports(struct way *w)
 {
     struct ports h;
