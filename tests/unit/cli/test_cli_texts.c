@@ -143,8 +143,11 @@ static void a_wrong_value_is_refused_with_the_key(void **state)
 static bool same_member(const struct option_row *row, const void *a, const void *b)
 {
     const char *x = (const char *) a + row->offset, *y = (const char *) b + row->offset;
-    if (row->type == OPTION_BOOL || row->type == OPTION_NUMBER || row->type == OPTION_CIDR) {
+    if (row->type == OPTION_BOOL || row->type == OPTION_NUMBER) {
         return memcmp(x, y, row->size) == 0;
+    }
+    if (row->type == OPTION_CIDR) {
+        return prefix_equal(*(const struct ip4_prefix *) x, *(const struct ip4_prefix *) y);
     }
     return row->type == OPTION_TEXTS ? !*(char ***) x && !*(char ***) y
                                      : streq_null(*(char **) x, *(char **) y);
