@@ -221,14 +221,20 @@ static void on_done(void *ctx, int error, uint64_t revision)
     called_back(r->h);
 }
 
-void begin_put_bytes(struct harness *h, struct result *r, const char *key, const void *p,
-                     size_t size, uint64_t expect)
+void begin_put_blob(struct harness *h, struct result *r, const char *key, struct blob *b,
+                    uint64_t expect)
 {
     *r = (struct result){.h = h};
-    CLEANUP(blob_unref) struct blob *b = blob_new(p, size);
     h->in_call = true;
     store_put(h->store, key, b, expect, on_done, r);
     h->in_call = false;
+}
+
+void begin_put_bytes(struct harness *h, struct result *r, const char *key, const void *p,
+                     size_t size, uint64_t expect)
+{
+    CLEANUP(blob_unref) struct blob *b = blob_new(p, size);
+    begin_put_blob(h, r, key, b, expect);
 }
 
 void begin_put(struct harness *h, struct result *r, const char *key, const char *value,

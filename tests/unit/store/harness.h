@@ -75,6 +75,9 @@ struct result {
     uint64_t revision;
     unsigned order;
 };
+/* Keeps a reference of 'b' until the write has ended. */
+void begin_put_blob(struct harness *h, struct result *r, const char *key, struct blob *b,
+                    uint64_t expect);
 void begin_put(struct harness *h, struct result *r, const char *key, const char *value,
                uint64_t expect);
 void begin_put_bytes(struct harness *h, struct result *r, const char *key, const void *p,

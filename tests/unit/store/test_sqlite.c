@@ -621,18 +621,19 @@ static void writes_behind_one_that_failed_are_refused(void **state)
     struct harness *h = *state;
     struct result r[N];
     size_t acknowledged = 0;
-    char *big = xcalloc(1, 1 << 20);
+    CLEANUP_FREE char *zeros = xcalloc(1, 1 << 20);
+    CLEANUP(blob_unref) struct blob *big = blob_new(zeros, 1 << 20);
     signal(SIGXFSZ, SIG_IGN);
     harness_open(h);
     set_file_limit(3 << 20);
+    /* One blob for all, so that the last write is queued long before the first has failed. */
     for (int i = 0; i < N; i++) {
         char key[64];
         snprintf(key, sizeof key, "/registry/big/%d", i);
-        begin_put_bytes(h, &r[i], key, big, 1 << 20, STORE_ANY);
+        begin_put_blob(h, &r[i], key, big, STORE_ANY);
     }
     wait_results(h, r, N);
     set_file_limit(RLIM_INFINITY);
-    free(big);
     for (int i = 0; i < N; i++) {
         assert_true(r[i].error == 0 || r[i].error == -EFBIG || r[i].error == -EAGAIN);
         assert_true(i == 0 || r[i].error || !r[i - 1].error);
