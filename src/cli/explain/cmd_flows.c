@@ -11,6 +11,7 @@
 #define DEFAULT_SECONDS 2
 #define SECONDS_MAX 86400
 #define AGAIN_MS 1000 /* Time before an agent that closed the stream is asked again. */
+#define NOT_YET 503   /* What an agent answers that has not started its datapath yet. */
 #define LINE_SIZE_MAX 65536
 #define NAMES_MS 2000 /* The longest time to wait for the registry. */
 
@@ -47,6 +48,7 @@ struct source {
     struct loop_timer *again;
     struct strbuf line;
     bool cannot; /* The agent has no flows to show, and never will. */
+    bool waits;  /* The user knows why the agent has none yet. */
 };
 
 struct show {
@@ -85,6 +87,7 @@ static void show_event(struct show *s, const char *text, size_t size)
 static void on_data(void *ctx, const char *p, size_t size)
 {
     struct source *x = ctx;
+    x->waits = false;
     while (size > 0) {
         const char *nl = memchr(p, '\n', size);
         size_t n = nl ? (size_t) (nl - p) : size;
@@ -113,11 +116,16 @@ static bool none_can(const struct show *s)
     return none;
 }
 
-static void give_up(struct source *x, const char *why)
+static void print_reason(const struct source *x, const char *why)
 {
     struct err e = {0};
     err_set(&e, -EOPNOTSUPP, "%s", why);
     (void) command_fail(&e, "%s", x->agent->name ? x->agent->name : x->agent->socket);
+}
+
+static void give_up(struct source *x, const char *why)
+{
+    print_reason(x, why);
     x->cannot = true;
     x->show->over = x->show->over || none_can(x->show);
 }
@@ -125,14 +133,24 @@ static void give_up(struct source *x, const char *why)
 static void on_ended(void *ctx, const struct http_result *r)
 {
     struct source *x = ctx;
+    bool watch = x->show->q->watch;
     x->call = NULL;
     strbuf_reset(&x->line);
     if (r->status != 0 && r->status != 200) {
         CLEANUP(json_free) struct json *body = NULL;
         (void) json_parse(r->body, r->size, &body, NULL);
         const char *text = json_path_string(body, "error", NULL);
-        give_up(x, text ? text : "the agent refuses");
-    } else if (x->show->q->watch) {
+        text = text ? text : "the agent refuses";
+        if (!watch || r->status != NOT_YET) {
+            give_up(x, text);
+            return;
+        }
+        if (!x->waits) {
+            print_reason(x, text);
+        }
+        x->waits = true;
+    }
+    if (watch) {
         loop_timer_arm(x->again, AGAIN_MS); /* The agent may be restarting. */
     } else {
         give_up(x, r->error < 0 ? r->error_text : "the agent stopped");
