@@ -65,7 +65,7 @@ coverage: deps
 	@tools/coverage
 
 bench: build
-	@tools/bench $(BUILD)
+	@tools/bench --build $(BUILD)
 
 fuzz: deps
 	@tools/check --only fuzz --fuzz-seconds $(FUZZ_SECONDS)

@@ -232,9 +232,12 @@ static double storm(struct bench *b, const char *name,
     }
     loop_run_until(b->loop, &st.done, 0);
     double rate = (double) total * 1e9 / (double) (time_mono_ns() - began);
-    printf("  %-34s %8.0f/s   p50 %8.3f ms   p99 %8.3f ms\n", name, rate,
-           measure_quantile_ns(st.took_ns, total, 0.5),
+    double p50 = measure_quantile_ns(st.took_ns, total, 0.5);
+    printf("  %-34s %8.0f/s   p50 %8.3f ms   p99 %8.3f ms\n", name, rate, p50,
            measure_quantile_ns(st.took_ns, total, 0.99));
+    CLEANUP_FREE char *median = xasprintf("%s, p50", name);
+    measure_result(name, rate, "/s", NULL, 0);
+    measure_result(median, p50, "ms", NULL, 0);
     free(st.took_ns);
     return rate;
 }
@@ -400,11 +403,13 @@ static void fan_out(struct bench *b, size_t n_watchers)
         loop_run_until(b->loop, &never, 50); /* As changes come, not a flood of them. */
     }
     loop_run_until(b->loop, &fan.all, 0);
+    double p50 = measure_quantile_ns(fan.took_ns, fan.n_took, 0.5);
+    double p99 = measure_quantile_ns(fan.took_ns, fan.n_took, 0.99);
     printf(
         "  a change at %4zu watchers            p50 %8.3f ms   p99 %8.3f ms   %.1f kB a watcher\n",
-        n_watchers, measure_quantile_ns(fan.took_ns, fan.n_took, 0.5),
-        measure_quantile_ns(fan.took_ns, fan.n_took, 0.99),
-        (with - before) * 1e3 / (double) n_watchers);
+        n_watchers, p50, p99, (with - before) * 1e3 / (double) n_watchers);
+    measure_result("change at all watchers, p50", p50, "ms", NULL, 0);
+    measure_result("change at all watchers, p99", p99, "ms", NULL, 0);
     for (size_t i = 0; i < n_watchers; i++) {
         http_call_cancel(all[i].call);
     }
@@ -484,6 +489,7 @@ static void compare_etcd(struct bench *b, size_t total, double ours)
     double rate = (double) total * 1e9 / (double) (time_mono_ns() - began);
     printf("  %-34s %8.0f/s   ratio ours/etcd's %.1f\n", "etcd alone: puts of that size", rate,
            ours / rate);
+    measure_result("creates beside the store's puts", ours, "/s", "etcd", rate);
     store_close(p.store);
     blob_unref(p.value);
     kill(pid, SIGKILL);
@@ -499,7 +505,10 @@ struct sizes {
 static void measure(struct bench *b, const struct sizes *n)
 {
     double ready = master_start(b);
-    printf("  start to /readyz %.1f ms, idle %.1f MB\n", ready, resident_mb(b->master));
+    double idle_mb = resident_mb(b->master);
+    printf("  start to /readyz %.1f ms, idle %.1f MB\n", ready, idle_mb);
+    measure_result("start to /readyz", ready, "ms", NULL, 0);
+    measure_result("idle memory", idle_mb, "MB", NULL, 0);
     find_filler(b);
     for (size_t i = 1; i <= MAX(n->pods, n->creates) / LIST_SIZE; i++) {
         make_namespace(b, i);
@@ -515,15 +524,21 @@ static void measure(struct bench *b, const struct sizes *n)
     if (n->pods > n->creates) {
         storm(b, "creates up to all pods", make_pod, n->creates, n->pods - n->creates, OUTSTANDING);
     }
+    double full_mb = resident_mb(b->master);
     printf("  %llu nodes and %llu pods: %.0f MB\n", (unsigned long long) n->nodes,
-           (unsigned long long) MAX(n->pods, n->creates), resident_mb(b->master));
-    storm(b, "gets, one at a time", get_pod, 0, 5000, 1);
+           (unsigned long long) MAX(n->pods, n->creates), full_mb);
+    measure_result("memory with all pods", full_mb, "MB", NULL, 0);
+    storm(b, "gets with all pods, one at a time", get_pod, 0, 5000, 1);
     storm(b, "pods of one node", list_node, 0, 1000, 1);
     printf("  and after these %.0f MB\n", resident_mb(b->master));
     master_stop(b);
     ready = master_start(b);
+    double again_mb = resident_mb(b->master), most_mb = peak_mb(b->master);
     printf("  restart with all that: /readyz after %.0f ms, %.0f MB, at its peak %.0f MB\n", ready,
-           resident_mb(b->master), peak_mb(b->master));
+           again_mb, most_mb);
+    measure_result("restart with all pods, to /readyz", ready, "ms", NULL, 0);
+    measure_result("memory after the restart", again_mb, "MB", NULL, 0);
+    measure_result("peak of the restart", most_mb, "MB", NULL, 0);
     master_stop(b);
 }
 

@@ -36,7 +36,6 @@
 #define CROWD 200
 #define CROWD_AT_ONCE 16
 #define CROWD_ROUNDS 3
-#define CROWD_GOAL_S 1.5
 
 static uint64_t rest_ms;
 
@@ -398,27 +397,34 @@ static void measure_crowd(void)
         median[i] = measure_quantile(seconds[i], CROWD_ROUNDS, 0.5);
         printf("%-20s %8.2f s\n", sides[i].title, median[i]);
     }
-    printf("%-20s %8.2f     goal: within %.1f s (%s)\n", "ratio", median[0] / median[1],
-           CROWD_GOAL_S, median[0] <= CROWD_GOAL_S ? "met" : "MISSED");
+    printf("%-20s %8.2f\n", "ratio", median[0] / median[1]);
+    measure_result("200 pods, 16 at a time", median[0], "s", sides[1].title, median[1]);
 }
 
-static void print_table(const char *how, unsigned rounds)
+/* 'how' is for the reader of the table, 'when' for the names of the measures. */
+static void print_table(const char *how, const char *when, unsigned rounds)
 {
-    double p50[2][N_OPS];
+    static const char *const ops[N_OPS] = {"ADD", "DEL"};
+    double p50[2][N_OPS], p99[2][N_OPS];
     printf("CNI latency in ms, %u rounds, %s\n%-20s %8s %8s %8s %8s\n", rounds, how, "", "ADD p50",
            "ADD p99", "DEL p50", "DEL p99");
     for (size_t i = 0; i < 2; i++) {
         printf("%-20s", sides[i].title);
         for (size_t op = 0; op < N_OPS; op++) {
             p50[i][op] = measure_quantile(sides[i].ms[op], rounds, 0.5);
-            printf(" %8.2f %8.2f", p50[i][op], measure_quantile(sides[i].ms[op], rounds, 0.99));
+            p99[i][op] = measure_quantile(sides[i].ms[op], rounds, 0.99);
+            printf(" %8.2f %8.2f", p50[i][op], p99[i][op]);
         }
         putchar('\n');
     }
-    double add = p50[0][ADD] / p50[1][ADD], del = p50[0][DEL] / p50[1][DEL];
-    double both = (p50[0][ADD] + p50[0][DEL]) / (p50[1][ADD] + p50[1][DEL]);
-    printf("%-20s %8.2f %17.2f   ADD + DEL %.2f; goal: at most 0.50 each (%s), wanted 0.10\n",
-           "ratio of p50", add, del, both, add <= 0.5 && del <= 0.5 ? "met" : "MISSED");
+    printf("%-20s %8.2f %17.2f\n", "ratio of p50", p50[0][ADD] / p50[1][ADD],
+           p50[0][DEL] / p50[1][DEL]);
+    for (size_t op = 0; op < N_OPS; op++) {
+        CLEANUP_FREE char *median = xasprintf("%s p50, %s", ops[op], when);
+        CLEANUP_FREE char *slow = xasprintf("%s p99, %s", ops[op], when);
+        measure_result(median, p50[0][op], "ms", sides[1].title, p50[1][op]);
+        measure_result(slow, p99[0][op], "ms", sides[1].title, p99[1][op]);
+    }
 }
 
 int main(int argc, char **argv)
@@ -444,9 +450,9 @@ int main(int argc, char **argv)
         }
     }
     measure_in_turn((unsigned) rounds);
-    print_table("in turn, resting before each call", (unsigned) rounds);
+    print_table("in turn, resting before each call", "rested", (unsigned) rounds);
     measure_in_blocks((unsigned) rounds);
-    print_table("without rest, each side in blocks of its own", (unsigned) rounds);
+    print_table("without rest, each side in blocks of its own", "without rest", (unsigned) rounds);
     measure_crowd();
     for (size_t i = 0; i < 2; i++) {
         free(sides[i].conf);

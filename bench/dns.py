@@ -28,6 +28,8 @@ import tempfile
 import threading
 import time
 
+from result import result
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOMAIN = "cluster.local"
 SERVER_CORES, CLIENT_CORE, LOAD_CORE = {1: "0", 2: "0,1"}, "1", 0
@@ -234,9 +236,14 @@ def report(args, peers, changes, seen):
     for p in peers:
         print(f"  {p.label:8} {medians[p.label]:10.0f} queries/s  {costs[p.label]:5.2f} us each  lost at most {p.lost:.2f} %"
               f"  {p.memory / 1024:6.1f} MiB  beside {statistics.median(changes[p.label]):5.0f} changes a second")
-    print(f"  ratio to the better peer: {medians['tenet'] / best:.2f} (goal 1.0), of what a query costs "
-          f"{costs['tenet'] / cheapest:.2f}")
-    print(f"  memory: {peers[0].memory / 1024:.1f} MiB (goal: below 16)")
+    print(f"  ratio to the better peer: {medians['tenet'] / best:.2f}, of what a query costs {costs['tenet'] / cheapest:.2f}")
+    for p in peers[1:]:
+        result(f"queries, beside {p.label}", medians["tenet"], "/s", p.label, medians[p.label])
+        result(f"processor time of a query, beside {p.label}", costs["tenet"], "us", p.label, costs[p.label])
+        result(f"memory, beside {p.label}", peers[0].memory / 1024, "MiB", p.label, p.memory / 1024)
+    result("queries, beside the better peer", medians["tenet"], "/s", "the better", best)
+    result("a change is answered, p50", statistics.median(seen), "ms")
+    result("a change is answered, worst", seen[-1], "ms")
     print(f"  a change is answered after {statistics.median(seen):.2f} ms (median), {seen[-1]:.2f} ms (worst of {len(seen)})")
 
 

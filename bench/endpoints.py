@@ -21,6 +21,8 @@ import tempfile
 import threading
 import time
 
+from result import result
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -148,6 +150,9 @@ def run(a, proc, port):
     private = sum(int(n) for n in re.findall(r"^Private_\w+:\s+(\d+) kB", text, re.M)) / 1024
     for what, v in (("write", writes), ("follow", follows)):
         print(f"{what} p50_ms={quantile(v, 0.5):.2f} p99_ms={quantile(v, 0.99):.2f} max_ms={max(v) * 1000:.2f}")
+    result("slice follows a pod's change, p50", quantile(follows, 0.5), "ms", "a write of the pod", quantile(writes, 0.5))
+    result("slice follows a pod's change, p99", quantile(follows, 0.99), "ms")
+    result("slice follows a pod's change, worst", max(follows) * 1000, "ms")
     print(f"follow/write={quantile(follows, 0.5) / quantile(writes, 0.5):.2f} master_mib={private:.0f}")
 
 

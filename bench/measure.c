@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -50,4 +51,25 @@ size_t measure_number(const char *s, size_t min, size_t max)
         exit(2);
     }
     return (size_t) v;
+}
+
+void measure_result(const char *measure, double value, const char *unit, const char *peer,
+                    double peer_value)
+{
+    const char *path = getenv("TENET_BENCH_ROWS");
+    if (!path) {
+        return;
+    }
+    FILE *f = fopen(path, "a");
+    if (!f) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    fprintf(f, "%s\t%.4g\t%s\t", measure, value, unit);
+    if (peer) {
+        fprintf(f, "%s\t%.4g\t%.3g\n", peer, peer_value, value / peer_value);
+    } else {
+        fputs("\t\t\n", f);
+    }
+    fclose(f);
 }

@@ -286,7 +286,10 @@ int main(int argc, char **argv)
     for (size_t w = 0; w < N_WAYS; w++) {
         printf("\n%-20s", ways[w]);
         for (size_t k = 0; k < N_NODES; k++) {
-            printf(" %10.0f", measure_quantile(&ns[(w * N_NODES + k) * rounds], rounds, 0.5));
+            double median = measure_quantile(&ns[(w * N_NODES + k) * rounds], rounds, 0.5);
+            printf(" %10.0f", median);
+            CLEANUP_FREE char *name = xasprintf("%s, %s", ways[w], nodes[k]);
+            measure_result(name, median, "ns", NULL, 0);
         }
     }
     putchar('\n');

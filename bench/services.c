@@ -279,10 +279,13 @@ static void bench_cold(struct bench *b, const struct options *o)
            cold[o->rounds - 1]);
     double peer = load_peer(o->peer_services);
     clear();
-    printf("         nft -f, a rule each, %zu services: %.0f ms, ratio %.1f\n", o->peer_services,
-           peer, peer / ours);
-    printf("restart  %zu services: %.1f ms\n", o->services,
-           measure_quantile(again, o->rounds, 0.5));
+    double restart = measure_quantile(again, o->rounds, 0.5);
+    printf("         nft -f, a rule each, %zu services: %.0f ms, ratio %.3f\n", o->peer_services,
+           peer, ours / peer);
+    printf("restart  %zu services: %.1f ms\n", o->services, restart);
+    measure_result("cold", ours, "ms", "nft -f", peer);
+    measure_result("cold, slowest", cold[o->rounds - 1], "ms", NULL, 0);
+    measure_result("restart", restart, "ms", NULL, 0);
 }
 
 static void bench_change(struct bench *b, const struct options *o)
@@ -304,9 +307,11 @@ static void bench_change(struct bench *b, const struct options *o)
         xasprintf("test $(nft list map ip " SERVICES_TABLE " endpoints | grep -c 10.128.0.7) = %zu",
                   o->changes);
     sh(count); /* They were made. */
-    double median = measure_quantile(ms, o->changes, 0.5);
-    printf("change   at %zu services: %.3f ms, p99 %.3f ms\n", o->services, median,
-           measure_quantile(ms, o->changes, 0.99));
+    double p50 = measure_quantile(ms, o->changes, 0.5),
+           p99 = measure_quantile(ms, o->changes, 0.99);
+    printf("change   at %zu services: %.3f ms, p99 %.3f ms\n", o->services, p50, p99);
+    measure_result("change p50", p50, "ms", NULL, 0);
+    measure_result("change p99", p99, "ms", NULL, 0);
     close_proxy(b);
     clear();
 }
@@ -334,8 +339,9 @@ static void bench_connect(struct bench *b, const struct options *o)
     load_peer(o->peer_services);
     double peer = connect_us(b->server, cluster_ip(o->peer_services - 1), 80, o->connects);
     clear();
-    printf("         nft's last of %zu: %.1f us, ratio to ours %.1f\n", o->peer_services, peer,
-           peer / mn);
+    printf("         nft's last of %zu: %.1f us, ratio %.2f\n", o->peer_services, peer, mn / peer);
+    measure_result("connect, many services", mn, "us", "one service", m1);
+    measure_result("connect, the last service", mn, "us", "nft", peer);
 }
 
 static size_t resident(void)
@@ -402,6 +408,8 @@ int main(int argc, char **argv)
     size_t full = resident();
     printf("memory   %zu services: the proxy %.1f MB, the services %.1f MB\n", o.many,
            (double) (full - told) / 1e6, (double) (told - empty) / 1e6);
+    measure_result("memory of the proxy", (double) (full - told) / 1e6, "MB", NULL, 0);
+    measure_result("memory of the services", (double) (told - empty) / 1e6, "MB", NULL, 0);
     close_proxy(&b);
     clear();
     bench_cold(&b, &o);

@@ -92,7 +92,11 @@ static void on_lost(void *ctx, const char *reason)
 }
 
 /* Writes a second. */
-static double measure(struct run *r, const char *name, unsigned n_open, size_t total)
+struct figures {
+    double rate, p50_ms;
+};
+
+static struct figures measure(struct run *r, const char *name, unsigned n_open, size_t total)
 {
     r->n_open = n_open;
     r->begun = r->finished = 0;
@@ -106,11 +110,11 @@ static double measure(struct run *r, const char *name, unsigned n_open, size_t t
     }
     loop_run_until(r->loop, &r->done, 0);
     double seconds = (double) (time_mono_ns() - began) / 1e9;
+    struct figures f = {(double) total / seconds, measure_quantile_ns(r->took_ns, total, 0.5)};
     printf("  %-7s %4u outstanding %9.0f writes/s   p50 %7.3f ms   p99 %7.3f ms\n", name, n_open,
-           (double) total / seconds, measure_quantile_ns(r->took_ns, total, 0.5),
-           measure_quantile_ns(r->took_ns, total, 0.99));
+           f.rate, f.p50_ms, measure_quantile_ns(r->took_ns, total, 0.99));
     free(r->took_ns);
-    return (double) total / seconds;
+    return f;
 }
 
 static void run_open(struct run *r, const struct store_config *cfg, size_t size)
@@ -143,7 +147,8 @@ static void run_close(struct run *r)
 
 static const unsigned outstanding[] = {1, 64, 512};
 
-static void measure_all(const struct store_config *cfg, size_t puts, size_t size, double *ret)
+static void measure_all(const struct store_config *cfg, size_t puts, size_t size,
+                        struct figures *ret)
 {
     static struct run r;
     run_open(&r, cfg, size);
@@ -188,7 +193,7 @@ int main(int argc, char **argv)
         perror(dir);
         return 1;
     }
-    double ours[ARRAY_SIZE(outstanding)], theirs[ARRAY_SIZE(outstanding)];
+    struct figures ours[ARRAY_SIZE(outstanding)], theirs[ARRAY_SIZE(outstanding)];
     CLEANUP_FREE char *path = xasprintf("%s/registry.db", dir);
     printf("store: %llu-byte values, synced\n", (unsigned long long) size);
     measure_all(&(struct store_config){.backend = "sqlite", .path = path}, puts, size, ours);
@@ -201,7 +206,12 @@ int main(int argc, char **argv)
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         for (size_t i = 0; i < ARRAY_SIZE(outstanding); i++) {
-            printf("  ratio   %4u outstanding %9.1f\n", outstanding[i], ours[i] / theirs[i]);
+            printf("  ratio   %4u outstanding %9.1f\n", outstanding[i],
+                   ours[i].rate / theirs[i].rate);
+            CLEANUP_FREE char *rate = xasprintf("writes, %u outstanding", outstanding[i]);
+            CLEANUP_FREE char *p50 = xasprintf("p50, %u outstanding", outstanding[i]);
+            measure_result(rate, ours[i].rate, "/s", "etcd", theirs[i].rate);
+            measure_result(p50, ours[i].p50_ms, "ms", "etcd", theirs[i].p50_ms);
         }
     } else {
         printf("  etcd is not installed: no peer\n");

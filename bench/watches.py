@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+from result import result
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KINDS = ["namespaces", "nodes", "pods", "events", "namespaces"]
 
@@ -107,6 +109,8 @@ def main():
             grown = m.private() - before
             print(f"{name:<16}{grown / 2**20:>8.1f}{grown / 1024 / args.clients / args.watches:>13.2f}"
                   f"{grown / 1024 / args.clients:>14.2f}", flush=True)
+            result(f"a client, {name}", grown / 1024 / args.clients, "KiB")
+            result(f"a watch, {name}", grown / 1024 / args.clients / args.watches, "KiB")
             for x in [x for group in [warm, *kept] for x in group]:
                 x.close()
         finally:

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a benchmark in Python gives its results to tools/bench; bench/measure.h has the same for C."""
+import os
+
+
+def result(measure, value, unit, peer="", peer_value=None, ratio=None):
+    """Appends a row to the file that TENET_BENCH_ROWS names; without it, does nothing.
+
+    'ratio' is that of value and peer's value, if not given.
+    """
+    path = os.environ.get("TENET_BENCH_ROWS")
+    if not path:
+        return
+    if ratio is None and peer_value:
+        ratio = value / peer_value
+    fields = [measure, f"{value:.4g}", unit, peer, "" if peer_value is None else f"{peer_value:.4g}",
+              "" if ratio is None else f"{ratio:.3g}"]
+    with open(path, "a") as f:
+        f.write("\t".join(fields) + "\n")
