@@ -14,7 +14,8 @@
 #   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
 #   check-tidy  clang-tidy over src/, of which "check" says the same
 #   coverage  which lines of src/ the unit tests run, by folder
-#   generate  rewrites the texts in the tree that are made from descriptions of kinds, rows of C and docs/seeds.tsv
+#   generate  rewrites the texts in the tree that are made from descriptions of kinds, rows of C, docs/seeds.tsv and
+#          bench/results
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
 
 BUILD ?= build

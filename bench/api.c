@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API server as its clients see it: start, memory, writes, reads, lists, and the spread of one change to many
- * watchers, of a 'tenet master' on SQLite that this program starts. */
+/* The API server as its clients see it: start, memory, writes, reads, lists, and the time until one
+ * change has reached many watchers.  Starts a 'tenet master' on SQLite. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Latency of CNI ADD and DEL: tenet-cni beside Debian's bridge + host-local, executed as a runtime does
- * it, in turn, in one run.
+/* Latency of CNI ADD and DEL: tenet-cni beside Debian's bridge + host-local, executed as a runtime
+ * executes them, in turn, in one run.
  *
  * The cluster is a lab of its own with one node; the peer works in a network namespace of its own:
- * - in turn, the order changing from round to round, the machine resting 60 ms before each call, so that
- *   no call pays for what an earlier one left to the kernel;
- * - without rest, in alternating blocks of one side, so that each pays for its own leftovers.  Our DEL
- *   answers before the kernel's teardown is over, which the first way hides.
- * And a node that fills up: 200 pods, 16 at a time, from the first ADD's start to the last one's end.
+ * - in turn, the order changing from round to round, the machine resting 60 ms before each call, so
+ *   that no call pays for what an earlier one left to the kernel;
+ * - without rest, in alternating blocks of one side, so that each pays for its own leftovers.  Our
+ *   DEL answers before the kernel has removed the links, which the first way hides.
+ * Then 200 pods, 16 at a time, from the start of the first ADD to the end of the last one.
  *
  * usage: bench_attach [--datapath ovs|ebpf] [ROUNDS]     (ovs, 100; as root) */
 #include "measure.h"

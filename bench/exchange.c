@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Traffic between two network namespaces, for bench/datapath.py: what a packet's way costs, without what a program in
- * another language would add.
+/* Traffic between two network namespaces, for bench/datapath.py.  It is C, because a program in
+ * another language would add time of its own.
  *
- * tcp: one byte there, one byte back, one at a time.  udp: a burst of 64-byte datagrams there, one back; a burst whose
- * answer does not come is lost, and the next one begins.  stream: all that TCP takes.
+ * tcp: one byte there, one byte back, one at a time.  udp: a burst of 64-byte datagrams there, one
+ * datagram back; a burst without an answer is lost, and the next one begins.  stream: as much as
+ * TCP takes.
  *
- * A stream has its congestion control before it connects: where the host's own is bbr a connection that has begun
- * is paced by timers for good, whatever is set then, and in a virtual machine they cost more than the way.
+ * A stream sets its congestion control before it connects.  Where the host's own is bbr, an open
+ * connection stays paced by timers, and a virtual machine pays more for these than for the packets.
  *
  * usage: bench_exchange serve tcp|udp|stream PORT [WINDOW]
  *        bench_exchange ask tcp|udp ADDRESS PORT BURST MILLISECONDS
  *        bench_exchange ask stream ADDRESS PORT WINDOW MILLISECONDS BLOCK
- * WINDOW is the KiB of the sockets' buffers, 0 what the kernel thinks best; BLOCK those of a write.  'ask' prints: exchanges,
- * lost ones, and the median and the 99th percentile of their times in nanoseconds; of a stream: bytes that arrived,
- * nanoseconds that it took, and those of processor time that both ends did. */
+ * WINDOW is the size of the sockets' buffers in KiB, 0 for the kernel's choice; BLOCK is the size
+ * of a write in KiB.  'ask' prints the exchanges, the lost ones, and the median and the 99th
+ * percentile of their times in nanoseconds; for a stream: the bytes that arrived, the nanoseconds
+ * that it took, and the nanoseconds of processor time of both ends. */
 #include "measure.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programming the switch: our OpenFlow codec against ovs-ofctl, in one run and on one Open vSwitch. */
+/* Programming the switch: our OpenFlow codec beside ovs-ofctl, in one run on one Open vSwitch. */
 #include "measure.h"
 #include "ovs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmarks in C share: times, quantiles, the numbers of their command lines, and results for tools/bench.
- * A benchmark that cannot go on says why and exits. */
+/* What the benchmarks in C share: times, quantiles, the numbers of their command lines, and results
+ * for tools/bench.  A benchmark that cannot go on says why and exits. */
 #pragma once
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ double measure_quantile(double *values, size_t n, double part);
 double measure_quantile_ns(uint64_t *values, size_t n, double part);
 /* The number that 's' is, of 'min' to 'max'; another ends the program. */
 size_t measure_number(const char *s, size_t min, size_t max);
-/* Appends a result to the file that the environment's TENET_BENCH_ROWS names, as bench/result.py does; without
- * it, does nothing.  'peer' NULL: there is no peer. */
+/* Appends a result to the file that the environment's TENET_BENCH_ROWS names, as bench/result.py
+ * does; without that variable, does nothing.  'peer' NULL: there is no peer. */
 void measure_result(const char *measure, double value, const char *unit, const char *peer,
                     double peer_value);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The eBPF programs by themselves: what they take a packet, on a node that knows little and on one that knows much. */
+/* The time of the eBPF programs for a packet, on a node that knows little and on one that knows
+ * much. */
 #include "measure.h"
 
 #include "base/mem.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many nodes register at once: how long until each has its subnet.
  *
- * API server, controllers and a durable store in one process, as the master has them, over loopback.  The peer is
- * the same API server without controllers, which only stores as many objects as both together: Nodes and HostSubnets.
+ * API server, controllers and a durable store are in one process, as in the master, over loopback.
+ * The peer is the same API server without controllers, which stores as many Nodes and HostSubnets.
  *
  *     bench_register [NODES]          default: 2000 */
 #include "measure.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service proxy of the host against nft with the usual layout of a rule for each service, on one kernel. */
+/* The service proxy of the host beside nft with the usual rule for each service, on one kernel. */
 #include "measure.h"
 
 #include "base/mem.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry's writes: the embedded SQLite store beside etcd, through the same interface in one run. */
+/* The registry's writes: the embedded SQLite store beside etcd, by the same interface in one run.
+ * */
 #include "store/store.h"
 #include "base/mem.h"
 #include "base/str.h"
