@@ -53,6 +53,16 @@ size_t measure_number(const char *s, size_t min, size_t max)
     return (size_t) v;
 }
 
+/* Four digits, and all of those before the point. */
+static void write_digits(FILE *f, double value)
+{
+    if (value >= 1000) {
+        fprintf(f, "%.0f", value);
+    } else {
+        fprintf(f, "%.4g", value);
+    }
+}
+
 void measure_result(const char *measure, double value, const char *unit, const char *peer,
                     double peer_value)
 {
@@ -65,9 +75,13 @@ void measure_result(const char *measure, double value, const char *unit, const c
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         exit(1);
     }
-    fprintf(f, "%s\t%.4g\t%s\t", measure, value, unit);
+    fprintf(f, "%s\t", measure);
+    write_digits(f, value);
+    fprintf(f, "\t%s\t", unit);
     if (peer) {
-        fprintf(f, "%s\t%.4g\t%.3g\n", peer, peer_value, value / peer_value);
+        fprintf(f, "%s\t", peer);
+        write_digits(f, peer_value);
+        fprintf(f, "\t%.3g\n", value / peer_value);
     } else {
         fputs("\t\t\n", f);
     }

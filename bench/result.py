@@ -3,6 +3,11 @@
 import os
 
 
+def digits(value):
+    """Four digits, and all of those before the point."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+
+
 def result(measure, value, unit, peer="", peer_value=None, ratio=None):
     """Appends a row to the file that TENET_BENCH_ROWS names; without it, does nothing.
 
@@ -13,7 +18,7 @@ def result(measure, value, unit, peer="", peer_value=None, ratio=None):
         return
     if ratio is None and peer_value:
         ratio = value / peer_value
-    fields = [measure, f"{value:.4g}", unit, peer, "" if peer_value is None else f"{peer_value:.4g}",
+    fields = [measure, digits(value), unit, peer, "" if peer_value is None else digits(peer_value),
               "" if ratio is None else f"{ratio:.3g}"]
     with open(path, "a") as f:
         f.write("\t".join(fields) + "\n")
