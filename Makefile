@@ -5,7 +5,8 @@
 #   check-kernels  what depends on the kernel, in virtual machines with kernels of Debian and, if UBUNTU
 #          is the address of that archive, Ubuntu
 #   demo   a three-node cluster on this machine  demo-down  removes it
-#   bench  figures beside named peers            fuzz   every parser, longer (FUZZ_SECONDS each)
+#   bench  measures beside named peers, into bench/results and docs/performance.md
+#   fuzz   every parser, longer (FUZZ_SECONDS each)
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
 #   model  MODEL_CLUSTERS random clusters: flows in a real switch against the model in plain C; and MODEL_FRAMES frames
 #          that model, switch and eBPF programs judge, all three
