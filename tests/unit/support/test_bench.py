@@ -73,6 +73,12 @@ def test_a_run_is_recorded_with_its_commit_options_and_goal(bench, capfd):
     assert "goal of time: ratio <= 0.4: MISSED" in capfd.readouterr().out
 
 
+def test_a_run_that_fails_leaves_no_results(bench, tmp_path):
+    (tmp_path / "bench/demo.py").write_text(DEMO + "raise SystemExit(3)\n")
+    assert bench.run("build", "abc", "demo", []) == 3
+    assert not list(bench.RESULTS.iterdir())
+
+
 def test_the_page_has_the_latest_results_and_keeps_its_text(bench):
     (bench.RESULTS / "2026-01-01.tsv").write_text(HEAD + row("01", "a", "time", 4, "0.5", "ratio <= 0.4"))
     new, old = bench.page()
