@@ -1,30 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the datapath costs a packet: the eBPF datapath beside what Linux has, all in one run, in turn.
+"""Measures the cost of a packet in the eBPF datapath beside other ways of Linux, all in one run, in turn.
 
-  local      two pods of one node: a veth pair alone (direct), a Linux bridge, routed veth pairs, our datapath ovs
-             (Open vSwitch's userspace datapath), our datapath ebpf
-  across     pods of two nodes, which are namespaces joined by a veth pair: the hosts themselves (host), routed
-             veth pairs with a route each (hostgw), a bridge and a kernel VXLAN device (vxlan), ovs, ebpf
-  segmented  the same with TSO off and GRO on where the wire is, as a network card without offloads for tunnels has it;
-             otherwise a wire of veth passes packets of 64 kB whole
+  local      two pods of one node: a veth pair alone (direct), a Linux bridge, routed veth pairs, the datapath ovs (Open
+             vSwitch's userspace datapath), the datapath ebpf
+  across     pods of two nodes, which are namespaces joined by a veth pair: the hosts themselves (host), routed veth pairs
+             with a route each (hostgw), a bridge and a kernel VXLAN device (vxlan), ovs, ebpf
+  segmented  the same with TSO off and GRO on at the wire, like a network card without offloads for tunnels; otherwise a
+             wire of veth passes packets of 64 kB whole
 
-Measured with client and server on one core, where nothing but the way's work counts, and on two:
+It measures with client and server on one core, where only the work of the way counts, and on two:
 
   tcp    one stream (bench_exchange), cubic, in writes of --block KiB; on one core Gbit for each second of processor time
-         that both ends, and Open vSwitch, took.  After each write a small packet may be left over: with 128, as iperf3
-         has it, at the MTU of pods one always is, at that of hosts every other time, which is no matter of the way
+         of both ends and Open vSwitch.  After each write a small packet may be left over: with 128, as iperf3 has it,
+         always at the MTU of pods, every other time at that of hosts, which does not depend on the way
   rr     one byte there and back by TCP, median
   udp    64-byte datagrams in bursts of 64, each burst answered by one: thousands a second
 
-Each round goes through all of them in another order.  A figure is the median of the rounds, a ratio the median of the
-rounds' own ratios to the first row; above 1 is better for tcp and udp, below 1 for rr.  ovs keeps the lab's own wire, a bridge.
-Where pods and maps lie in memory counts, too, and stays as it is until they are made anew: --labs does all that so often, with
---rounds each.
+Each round goes through all ways in another order.  A value is the median of the rounds, a ratio the median of the rounds'
+own ratios to the first row; above 1 is better for tcp and udp, below 1 for rr.  ovs keeps the lab's own wire, a bridge.
+The place of pods and maps in memory changes the result, and stays the same until they are made anew: --labs makes all of
+them that often, with --rounds each.
 
---loaded makes a second ebpf lab that knows --remotes nodes, --projects VNIDs, --pods pods of its own node and
---policies policies (with --plugin redhat/openshift-ovs-networkpolicy), and compares it with the first.
---watched makes one both of whose nodes have a `tenet flows -w`, and compares that with the first.
+--loaded makes a second ebpf lab that knows --remotes nodes, --projects VNIDs, --pods pods of its own node and --policies
+policies (with --plugin redhat/openshift-ovs-networkpolicy), and compares it with the first.
+--watched makes a lab in which `tenet flows -w` reads the flows of both nodes, and compares it with the first.
 
 usage: datapath.py [--build build] [--only local,across,segmented] [--peers a,b,...] [--cores 1,2]
                    [--measures tcp,rr,udp] [--labs 1] [--rounds 5] [--seconds 1] [--block 1024] [--watched] [--loaded]
@@ -341,8 +341,9 @@ def report(scope, names, cores, measures, results):
         for k in keys:
             for to in others:
                 if to != name:
-                    result(f"{scope}, {k[0]}, {k[1]} core{'s' * (k[1] > 1)}: {name} beside {to}", statistics.median(results[(*k, name)]),
-                           UNITS[k], to, statistics.median(results[(*k, to)]), ratio(k, name, to))
+                    measure = f"{scope}, {k[0]}, {k[1]} core{'s' * (k[1] > 1)}: {name} beside {to}"
+                    medians = [statistics.median(results[(*k, way)]) for way in (name, to)]
+                    result(measure, medians[0], UNITS[k], to, medians[1], ratio(k, name, to))
     sys.stdout.flush()
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Queries per second and memory of `tenet dns` beside unbound and knot, on the same names, core and client.
+"""Measures queries per second and memory of `tenet dns` beside unbound and knot, with the same names, core and client.
 
-A master on memory has 10,000 services of two endpoints each, which `tenet dns` follows; unbound has the same names as
-local data, knot as a zone.  dnsperf asks for them at random (with EDNS, UDP); it has the other core for itself.  The
-servers take turns, --rounds times; medians count.  In every turn --changes endpoints a second are replaced, so that all
-three share their core with the same load: in ours in the master that it follows, in the turns of the others in one that
-nobody follows.  What a query costs a server is its processor time by the answers, which does not depend on what else the
-machine does.  The answer to one service is watched for: how long until a change is seen.
+A master on memory has 10,000 services of two endpoints each, which `tenet dns` follows.  unbound has the same names as
+local data, knot has them as a zone.  dnsperf asks for them at random (with EDNS, UDP) and has the other core for itself.
+The servers take turns, --rounds times; the results are medians.  In every turn --changes endpoints a second are replaced,
+so that all three share their core with the same load: in the turns of `tenet dns` in the master that it follows, in the
+other turns in a master without followers.  A query's cost is the server's processor time by the answers, which does not
+depend on the machine's other load.  A watch of one service's answer shows how long a change takes to be answered.
 
 usage: dns.py [--build build] [--services 10000] [--seconds 3] [--rounds 5] [--threads 1] [--changes 1000]
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long after a pod's change its service's endpoints follow, with many services and pods there.
+"""Measures the time from a pod's change to the change of its service's endpoints, with many services and pods.
 
-Starts a master with the embedded store on loopback, makes the services with their pods, and then lets one pod after the
-other become unready and ready.  Watches tell when the change of the pod, and that of its EndpointSlice, are seen: the time
-between the two is the controller's, from the first event to the durable write of the slice.  The peer is what one durable
-write of a pod's status takes by itself, from request to watch.  Memory is that of the master.
+Starts a master with the embedded store on loopback, and makes the services with their pods.  Then one pod after the
+other becomes unready.  Watches report when the change of the pod and that of its EndpointSlice arrive: the time between
+them is the controller's, from the first event to the durable write of the slice.  The peer is one durable write of a
+pod's status, from request to watch.  Memory is that of the master.
 
 usage: endpoints.py [--build build] [--services 10000] [--pods 3] [--changes 300]
 """

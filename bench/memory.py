@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Resident memory of the node agent with 100 pods and 1,000 remote nodes, and with services if asked for.
+"""Measures the resident memory of the node agent with 100 pods and 1,000 remote nodes, and with services on request.
 
-Brings up a lab of one node, registers 1,000 more Node objects (their HostSubnets make remotes of them),
-attaches 100 pods through tenet-cni, waits until all flows are in place, and reads VmRSS, and the part of it
-that is private (Pss of anonymous and own pages), of the agent, the master, and of Open vSwitch beside it.
+Brings up a lab of one node, registers 1,000 more Node objects (their HostSubnets make remotes of them), and attaches 100
+pods through tenet-cni.  When all flows are in place, reads VmRSS and its private part (Pss of anonymous and own pages) of
+the agent, the master and Open vSwitch.
 
-With --datapath ebpf also what the maps take, which is the kernel's.
+With --datapath ebpf it also reads the size of the maps, which are the kernel's.
 
 usage: memory.py [--build build] [--datapath ovs|ebpf] [--pods 100] [--remotes 1000] [--services 0]
 """

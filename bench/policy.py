@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Network policy at scale: how fast a change is enforced, and what the agent takes.
+"""Measures how fast a change of network policy is enforced at scale, and the agent's memory.
 
-Brings up a lab of one node under ovs-networkpolicy, registers pods of other nodes and policies in many projects,
-attaches some pods here, and then changes one thing at a time: a policy, the labels of a peer elsewhere, the labels of
-a pod here.  Each change opens or closes the way of a stream of datagrams between two pods; what is measured is the time
-from the API's answer to the change until the first datagram arrives, or the last one did.  Prints percentiles, the
-agent's memory, and how many flows (with the datapath ebpf, rows of maps) all takes.
+Brings up a lab of one node under ovs-networkpolicy, registers pods of other nodes and policies in many projects, and
+attaches some pods to the node.  Then it changes one thing at a time: a policy, the labels of a peer on another node, the
+labels of a pod of this node.  Each change allows or denies a stream of datagrams between two pods.  The measured time is
+that from the API's answer until the first datagram arrives, or the last one did.  Prints percentiles, the agent's memory,
+and the number of flows (with the datapath ebpf, of rows in the maps).
 
 usage: policy.py [--build build] [--datapath ovs] [--pods 30000] [--policies 5000] [--local 30] [--changes 200]
 """

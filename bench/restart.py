@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What restarts cost, measured by packets: numbered datagrams between two pods of one node, 2,000 a second.
+"""Measures the packets lost by restarts: numbered datagrams between two pods of one node, 2,000 a second.
 
-  agent restart, kill -9   how many of them are lost: none may be
+  agent restart, kill -9   the number of lost datagrams: it must be 0
   upgrade                  the same with the flows of another version in br0 when the agent starts
-  Open vSwitch             its daemons are killed and started, each and both: how long no packet arrives, and how
-                           much of that is ours: from when the switch answers again (br0.mgmt sends its HELLO)
+  Open vSwitch             its daemons are killed and started, each and both: the longest time without a packet, and the
+                           part of it that is Tenet's: from when the switch answers again (br0.mgmt sends its HELLO)
                            until the first packet arrives
 
-With the userspace datapath the switch also stops while it has no database, and comes back when it has found it
-again, which takes it up to a second.
+With the userspace datapath the switch also stops while it has no database, and forwards again up to a second after it has
+found the database.
 
 usage: restart.py [--build build] [--rounds 5]
 """

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cold start of an agent with 2,000 remote nodes and 250 pods of its own: until all is in the datapath.
+"""Measures the cold start of an agent with 2,000 remote nodes and 250 pods: until the datapath has everything.
 
-Brings up a lab of one node, registers 2,000 more Node objects (their HostSubnets make remotes of them) and
-attaches 250 pods through tenet-cni.  Then, in turn:
+Brings up a lab of one node, registers 2,000 more Node objects (their HostSubnets make remotes of them) and attaches 250
+pods through tenet-cni.  Then, in turn:
 
-  agent   the agent is killed, all flows of br0 are deleted, the agent is started: from just before its process
-          is made until its log says "ready".  It registers, lists the objects, reads Open vSwitch's database,
-          computes the flows and commits them in one bundle; the host is looked at, too.
-  peer    all flows are deleted, and "ovs-ofctl --bundle add-flows" loads the same ones from a file: nothing
-          but the switch's own work and the parsing of text.
+  agent   kills the agent, deletes all flows of br0 and starts the agent: the time from just before its process is made
+          until its log says "ready".  The agent registers, lists the objects, reads Open vSwitch's database, computes the
+          flows, commits them in one bundle, and looks at the host.
+  peer    deletes all flows, and "ovs-ofctl --bundle add-flows" loads the same ones from a file: the switch's own work and
+          the parsing of text.
 
-With --datapath ebpf there is no peer.  The agent is killed, the maps' and programs' pins are removed (so the maps are
-new ones and the links have no program, but for those of pods, which go on with the old one), and it is started; and
-once more with what it finds.
+With --datapath ebpf there is no peer.  The agent is killed, and the pins of maps and programs are removed: the maps are
+new ones and the links have no program, except those of pods, which keep the old one.  Then the agent is started.  A second
+start keeps the maps.
 
 usage: scale.py [--build build] [--datapath ovs|ebpf] [--pods 250] [--remotes 2000 (ebpf: 5000)] [--rounds 5]
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What idle watches cost the master: five watches for each of 1,000 clients, as node agents have them, over one
-connection each with HTTP/1.1, and over one connection a client with HTTP/2; plain and with TLS.
+"""Measures the master's memory for idle watches: five watches for each of 1,000 clients, as node agents have them.
 
-Starts a master for each way on loopback, opens the watches, and reads the growth of its private memory.
+HTTP/1.1 has one connection a watch, HTTP/2 one connection a client; plain and with TLS.  For each way it starts a master
+on loopback, opens the watches, and reads the growth of the master's private memory.
 
 usage: watches.py [--build build] [--clients 1000] [--watches 5]
 """
