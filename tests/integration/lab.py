@@ -158,10 +158,14 @@ class Lab:
 
     # --- clients ---
     def kubectl(self, *args, **kw):
-        env = environment()
-        env["KUBECONFIG"] = self.kubeconfig
-        env["HOME"] = tempfile.gettempdir()
-        return run(["kubectl", *args], env=env, **kw)
+        return run(["kubectl", *args], env=self.kubectl_environment(), **kw)
+
+    def kubectl_popen(self, *args):
+        """A kubectl that goes on, with its output as lines."""
+        return subprocess.Popen(["kubectl", *args], env=self.kubectl_environment(), stdout=subprocess.PIPE, text=True)
+
+    def kubectl_environment(self):
+        return {**environment(), "KUBECONFIG": self.kubeconfig, "HOME": tempfile.gettempdir()}
 
     def objects(self, plural, *args):
         return json.loads(self.kubectl("get", plural, "-o", "json", *args).stdout)["items"]

@@ -41,6 +41,16 @@ class Cluster:
     def request(self, project):
         return self.lab.object("netnamespace", project)["metadata"].get("annotations", {}).get(CHANGE)
 
+    @contextlib.contextmanager
+    def changes(self, plural, name):
+        """The object as it is, and each change of it, as a line: a step that lasts a moment is not missed."""
+        watch = ["get", plural, name, "-w", "-o", "jsonpath={@}{'\\n'}", "--request-timeout=60s"]
+        with self.lab.kubectl_popen(*watch) as process:
+            try:
+                yield process.stdout
+            finally:
+                process.kill()
+
     def reset(self):
         """Every project alone again; also a request that a test left is taken away."""
         for project in ("red", "blue", "green"):
@@ -259,10 +269,10 @@ def test_projects_that_move_together_are_not_parted(cluster):
 
 def test_agent_restarted_in_the_middle_of_a_move(cluster):
     pair = (cluster["blue1"], cluster["blue2"])
-    with Traffic([pair], rate=1000):
+    with cluster.changes("netnamespace", "blue") as changes, Traffic([pair], rate=1000):
+        next(changes)
         assert cluster.annotate("blue", "join:red").returncode == 0
-        wait_for("the move to begin", lambda: "tenet.io/next-netid" in json.dumps(
-            cluster.lab.object("netnamespace", "blue")))
+        assert any("tenet.io/next-netid" in c for c in changes), "the move did not begin"
         cluster.lab.cmd("node", "restart", "node1")
         wait_for("the move to end", lambda: cluster.request("blue") is None)
     assert cluster.reach("blue1", "red2") and cluster.netid("blue") == cluster.netid("red")
