@@ -335,7 +335,7 @@ static void begin_move(struct vnids *v, const char *name, struct entry *en,
     log_info("project moves", "project=%s from=%u to=%u request=%s", name, s->id, m->to,
              s->request);
     if (en->moves && en->other != m->to) {
-        give_up_other(v, en); /* Left from an attempt that could not be written. */
+        give_up_other(v, en); /* The attempt before could not be written, and its target changed. */
     }
     if (!en->moves) {
         (void) vnid_alloc_share(v->alloc, m->to);
@@ -373,7 +373,6 @@ static void move(struct vnids *v, struct work *w, const char *name, struct entry
     }
     switch (m.step) {
     case VNID_MOVE_NONE:
-        give_up_other(v, en); /* Allocated for a request that no longer exists. */
         check_duplicate(v, name, en, nn);
         work_done(w);
         return;

@@ -140,6 +140,47 @@ static void a_number_for_a_withdrawn_request_is_given_up(void **state)
     assert_int_equal(netid("e"), e + 3);
 }
 
+static void edit_netid(const char *project, uint32_t id)
+{
+    CLEANUP_FREE char *path = xasprintf(NETS "/%s", project);
+    CLEANUP_FREE char *body = xasprintf("{\"netid\":%u}", id);
+    CLEANUP_ANSWER
+    struct answer a = ask_full(h, "PATCH", path, NULL, "application/merge-patch+json", body);
+    assert_int_equal(a.status, 200);
+}
+
+/* Waits until the controller has sent 'n' more writes of NETS "/joins". */
+static void expect_more_tries(unsigned n)
+{
+    bool never = false;
+    unsigned before = front_asked(front, "PUT", NETS "/joins");
+    while (front_asked(front, "PUT", NETS "/joins") < before + n) {
+        loop_run_until(h->loop, &never, 5);
+    }
+}
+
+/* The move of 'joins' cannot be written.  While its target has another id, a project may leave the
+ * target's first id: nothing moves there any more. */
+static void a_move_that_cannot_be_written_follows_its_target(void **state)
+{
+    uint32_t first = make_project("target"), last = 900;
+    uint32_t goal = make_project("goal");
+    (void) make_project("joins");
+    (void) make_project("leaves");
+    front_answer(front, "PUT", NETS "/joins", 500, "InternalError", 1000);
+    request("joins", "join:target");
+    expect_more_tries(1);
+    edit_netid("target", last);
+    expect_more_tries(2);
+    edit_netid("leaves", first);
+    request("leaves", "join:goal");
+    expect_settled("leaves");
+    assert_int_equal(netid("leaves"), goal);
+    front_forget(front, NETS "/joins");
+    expect_settled("joins");
+    assert_int_equal(netid("joins"), last);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -147,6 +188,7 @@ int main(void)
         T(a_net_namespace_whose_deletion_fails_is_deleted_later),
         T(one_number_is_taken_for_a_move_however_often_it_is_tried),
         T(a_number_for_a_withdrawn_request_is_given_up),
+        T(a_move_that_cannot_be_written_follows_its_target),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
