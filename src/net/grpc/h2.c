@@ -474,13 +474,6 @@ struct h2_stream *h2_post(struct h2 *c, const char *path, const struct h2_field 
     return s;
 }
 
-void h2_send(struct h2_stream *s, const void *p, size_t size)
-{
-    strbuf_add(&s->body, p, size);
-    nghttp2_session_resume_data(s->c->session, s->id);
-    loop_task_queue(&s->c->flush);
-}
-
 void h2_cancel(struct h2_stream *s)
 {
     s->ops = NULL;

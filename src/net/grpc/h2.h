@@ -43,11 +43,10 @@ int h2_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *
                struct h2 **ret, struct err *e);
 struct h2 *h2_free(struct h2 *c);
 
-/* Sends a POST of 'body' (taken over and emptied).  'end': no h2_send follows. */
+/* Sends a POST of 'body' (taken over and emptied).  'end': with END_STREAM; without it this side of
+ * the stream stays open, as the server may take its end for the call's. */
 struct h2_stream *h2_post(struct h2 *c, const char *path, const struct h2_field *fields,
                           size_t n_fields, struct strbuf *body, bool end,
                           const struct h2_stream_ops *ops, void *ctx);
-/* Sends more of the body. */
-void h2_send(struct h2_stream *s, const void *p, size_t size);
 /* Resets the stream: no more callbacks, 's' is gone. */
 void h2_cancel(struct h2_stream *s);

@@ -247,12 +247,3 @@ struct rpc_call *rpc_stream(struct rpc *r, const char *path, struct strbuf *mess
 {
     return call_new(r, path, message, 0, max_size, ops, ctx);
 }
-
-void rpc_stream_send(struct rpc_call *call, const struct strbuf *message)
-{
-    CLEANUP_STRBUF struct strbuf frame = STRBUF_INIT;
-    size_t mark = grpc_frame_begin(&frame);
-    strbuf_add(&frame, strbuf_cstr(message), message->size);
-    grpc_frame_end(&frame, mark);
-    h2_send(call->stream, frame.data, frame.size);
-}
