@@ -2,14 +2,19 @@
 /* The garbage collector: deletes objects whose owners no longer exist.
  *
  * It watches the metadata of all kinds that can be deleted, custom ones included, and follows
- * ownerReferences:\x01- an object whose owners are all absent is deleted; an object with at
- * least one existing owner only\x01  loses the references to absent ones;\x01- an owner deleted
- * in the foreground (finalizer foregroundDeletion) remains until the dependents\x01  that block
- * it are gone; an owner whose dependents are to be orphaned (finalizer orphan) remains\x01
- * until they have lost the reference.\x01Absence is never concluded from the graph in memory:
- * the owner is read first, by kind, name and\x01uid.  Owners are in the object's own namespace
- * or have none; a reference from an object without a\x01namespace to an object with one is
- * invalid, and nothing is deleted because of it. */
+ * ownerReferences:
+ *
+ *   - It deletes an object whose owners are all absent. An object with at least one existing owner
+ *     only loses the references to absent owners.
+ *   - An owner that is deleted in the foreground (finalizer foregroundDeletion) remains until the
+ *     dependents that block its deletion are gone.
+ *   - An owner whose dependents are to be orphaned (finalizer orphan) remains until they have lost
+ *     the reference.
+ *
+ * It never concludes from its graph in memory that an owner is absent: it reads the owner first,
+ * by kind, name and uid. Owners are in the object's own namespace or have none. A reference from
+ * an object without a namespace to an object with one is invalid, and nothing is deleted because
+ * of it. */
 #pragma once
 
 #include "controller/controller.h"

@@ -3,10 +3,10 @@
  * annotations which targets make its pods, and their previous numbers of replicas; the first
  * connection to the service restores them.
  *
- *     idling.alpha.openshift.io/idled-at          on the service, its Endpoints, and each
- * target\x01    idling.alpha.openshift.io/unidle-targets    on the service and its Endpoints: a
- * list of\x01                                                {kind, name, group, replicas}\x01
- * idling.alpha.openshift.io/previous-scale    on each target
+ *     idling.alpha.openshift.io/idled-at          on the service, its Endpoints and each target
+ *     idling.alpha.openshift.io/unidle-targets    on the service and its Endpoints: a list of
+ *                                                 {kind, name, group, replicas}
+ *     idling.alpha.openshift.io/previous-scale    on each target
  *
  * Pure. */
 #pragma once
