@@ -286,7 +286,7 @@ static int open_object(const struct ebpf_options *options, uint32_t max_entries,
                        struct bpf_object **ret, struct err *e)
 {
     LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "tenet");
-    struct bpf_object *obj = bpf_object__open_mem(datapath_bpf, sizeof datapath_bpf, &o);
+    struct bpf_object *obj = bpf_object__open_mem(datapath_bpf, datapath_bpf_size, &o);
     if (!obj) {
         return fail(e, -errno, "open the eBPF programs");
     }
