@@ -60,7 +60,7 @@ static void fail(const char *what)
 
 struct node {
     struct program program;
-    struct table routes, subnets, vteps, pods, near, ports;
+    struct table routes, subnets, vteps, pods, pod_cache, ports;
     uint32_t far; /* A pod of the node that was told last. */
     uint32_t far_vtep;
 };
@@ -129,8 +129,8 @@ static void make_node(struct node *n, size_t n_nodes, size_t n_pods, bool watche
     }
     put(&n->pods, n->program.pods, pods, n_pods);
     put(&n->ports, n->program.ports, ports, n_pods);
-    rows = encode_near(n->pods.rows, n->pods.n, &k);
-    put(&n->near, n->program.near, rows, k);
+    rows = encode_pod_cache(n->pods.rows, n->pods.n, &k);
+    put(&n->pod_cache, n->program.pod_cache, rows, k);
     struct devices devices = {.tun = 2001, .host = 2002, .vxlan = 2003};
     struct ebpf_settings settings = encode_settings(&net, &devices, false);
     settings.subnet_len = subnet_len;
@@ -147,7 +147,7 @@ static void remove_node(struct node *n)
     table_done(&n->subnets);
     table_done(&n->vteps);
     table_done(&n->pods);
-    table_done(&n->near);
+    table_done(&n->pod_cache);
     table_done(&n->ports);
     program_done(&n->program);
 }

@@ -29,7 +29,7 @@ DATAPATH = os.environ.get("TENET_DATAPATH", "ovs")
 # Of Open vSwitch: netdev, its own, or system, the kernel's.
 DATAPATH_TYPE = os.environ.get("TENET_DATAPATH_TYPE", "netdev")
 # Maps that the agent fills, and no packet changes.
-MAPS = ("pods", "near", "ports", "routes", "subnets", "vteps", "services", "backends", "serving", "settings", "classes", "blocks",
+MAPS = ("pods", "pod_cache", "ports", "routes", "subnets", "vteps", "services", "backends", "serving", "settings", "classes", "blocks",
         "pairs", "port_sets")
 
 # What the datapath ebpf makes use of where the kernel has it (docs/ebpf.md), and since when that is so.
@@ -260,9 +260,9 @@ class Lab:
 
     def without_pod(self, node, ip):
         """What to ask of bpftool, a map each, so that a node with the datapath ebpf does not know the pod."""
-        near = [["update", "near", "key", *i["key"]["place"].to_bytes(4, "little"), "value", *bytes(32)]
-                for i in self.maps(node, "near") if i["key"]["address"] == ip]
-        return [*near, ["delete", "pods", "key", *ip.split(".")]]
+        cached = [["update", "pod_cache", "key", *i["key"]["index"].to_bytes(4, "little"), "value", *bytes(32)]
+                  for i in self.maps(node, "pod_cache") if i["key"]["address"] == ip]
+        return [*cached, ["delete", "pods", "key", *ip.split(".")]]
 
     def change_maps(self, node, changes):
         for what, name, *words in changes:

@@ -167,7 +167,7 @@ def without_isolation(lab, node):
             yield
         return
     changes = []
-    for name in ("pods", "near"):
+    for name in ("pods", "pod_cache"):
         dump = run(["bpftool", "-j", "map", "dump", "pinned", lab.folder(node) / f"run/bpf/maps/tenet_{name}"]).stdout
         for row in json.loads(dump):
             key, value = ([int(x, 16) for x in row[part]] for part in ("key", "value"))

@@ -156,8 +156,8 @@ static int ebpf_maps(struct datapath *dp, const char *name, const char *after, s
                      struct json **ret, struct err *e)
 {
     struct ebpf_dp *x = ebpf_of(dp);
-    const struct table *known[] = {&x->pods,  &x->near,     &x->ports,    &x->routes,  &x->subnets,
-                                   &x->vteps, &x->services, &x->backends, &x->serving, NULL};
+    const struct table *known[] = {&x->pods,  &x->pod_cache, &x->ports,    &x->routes,  &x->subnets,
+                                   &x->vteps, &x->services,  &x->backends, &x->serving, NULL};
     if (!x->loaded) {
         return err_set(e, -EAGAIN, "the eBPF programs are not loaded yet");
     }
@@ -228,7 +228,7 @@ static void ebpf_close(struct datapath *dp)
     table_done(&x->backends);
     table_done(&x->serving);
     table_done(&x->pods);
-    table_done(&x->near);
+    table_done(&x->pod_cache);
     table_done(&x->ports);
     if (x->loaded) {
         program_done(&x->program);

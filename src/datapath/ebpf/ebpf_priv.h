@@ -82,7 +82,7 @@ struct ebpf_dp {
     pthread_mutex_t lock; /* Protects the following members. */
     struct member *members;
     size_t n_members, cap_members;
-    struct table pods, near, ports;
+    struct table pods, pod_cache, ports;
     size_t pods_applied; /* Changes of these. */
 
     const struct dp_pod **view; /* The array that ebpf_pods returned last. */

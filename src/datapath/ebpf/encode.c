@@ -338,22 +338,22 @@ bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct 
     return true;
 }
 
-struct table_row *encode_near(const struct table_row *pods, size_t n, size_t *ret_n)
+struct table_row *encode_pod_cache(const struct table_row *pods, size_t n, size_t *ret_n)
 {
     struct table_row *rows = xcalloc(n + 1, sizeof *rows);
-    CLEANUP_FREE uint32_t *pods_at = xcalloc(EBPF_NEAR_MAX, sizeof *pods_at);
+    CLEANUP_FREE uint32_t *pods_at = xcalloc(EBPF_POD_CACHE_SIZE, sizeof *pods_at);
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
         struct ebpf_pod v;
         memcpy(&v, pods[i].value, sizeof v);
-        pods_at[ntohl(v.addr) % EBPF_NEAR_MAX]++;
+        pods_at[ntohl(v.addr) % EBPF_POD_CACHE_SIZE]++;
     }
     for (size_t i = 0; i < n; i++) {
         struct ebpf_pod v;
         memcpy(&v, pods[i].value, sizeof v);
-        uint32_t place = ntohl(v.addr) % EBPF_NEAR_MAX;
-        if (pods_at[place] == 1 && !(v.flags & EBPF_POD_ALSO)) {
-            memcpy(rows[k].key, &place, sizeof place);
+        uint32_t index = ntohl(v.addr) % EBPF_POD_CACHE_SIZE;
+        if (pods_at[index] == 1 && !(v.flags & EBPF_POD_ALSO)) {
+            memcpy(rows[k].key, &index, sizeof index);
             memcpy(rows[k++].value, &v, sizeof v);
         }
     }

@@ -46,8 +46,8 @@ struct encode_pod {
 bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct table_row *ret_pod,
                 struct table_row *ret_port);
 
-/* Rows of EBPF_NEAR made from rows of EBPF_PODS, owned by the caller. */
-struct table_row *encode_near(const struct table_row *pods, size_t n, size_t *ret_n);
+/* Rows of EBPF_POD_CACHE made from rows of EBPF_PODS, owned by the caller. */
+struct table_row *encode_pod_cache(const struct table_row *pods, size_t n, size_t *ret_n);
 
 enum model_action encode_action(uint32_t verdict);
 /* MODEL_NOT_DROPPED: no cause has this number. */

@@ -43,7 +43,7 @@ int members_put(struct ebpf_dp *x, struct err *e)
     }
     struct table_row *pods = xcalloc(x->n_members + 1, sizeof *pods);
     struct table_row *ports = xcalloc(x->n_members + 1, sizeof *ports);
-    size_t n_pods = 0, n_ports = 0, changes, refused, refused_near, more;
+    size_t n_pods = 0, n_ports = 0, changes, refused, refused_cache, more;
     struct err why = {0};
     for (size_t i = 0; i < x->n_members; i++) {
         const struct member *m = &x->members[i];
@@ -64,8 +64,8 @@ int members_put(struct ebpf_dp *x, struct err *e)
     x->pods_applied += changes;
     table_sync(&x->pods, pods, n_pods, &changes, &more, &why);
     x->pods_applied += changes;
-    pods = encode_near(x->pods.rows, x->pods.n, &n_pods);
-    table_sync(&x->near, pods, n_pods, &changes, &refused_near, NULL);
+    pods = encode_pod_cache(x->pods.rows, x->pods.n, &n_pods);
+    table_sync(&x->pod_cache, pods, n_pods, &changes, &refused_cache, NULL);
     x->pods_applied += changes;
     return refused + more
                ? err_set(e, -ENOSPC, "the datapath's maps of pods are full (%u at most): %s",

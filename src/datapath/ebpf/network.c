@@ -258,7 +258,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     x->has_services = x->services.n > 0;
     pthread_mutex_lock(&x->lock);
     r = r < 0 ? r : table_load(&x->pods, x->program.pods, e);
-    r = r < 0 ? r : table_load(&x->near, x->program.near, e);
+    r = r < 0 ? r : table_load(&x->pod_cache, x->program.pod_cache, e);
     r = r < 0 ? r : table_load(&x->ports, x->program.ports, e);
     r = r < 0 ? r : members_find_links(x, e);
     pthread_mutex_unlock(&x->lock);

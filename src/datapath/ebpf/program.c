@@ -10,6 +10,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/if_ether.h>
 #include <linux/magic.h>
@@ -235,12 +236,14 @@ int program_mount(const char *dir, struct err *e)
 /* The affinity map is in both groups: a trace reads it, and options.dry prevents that it writes
  * there. */
 static const struct program_map map_list[] = {
-    {EBPF_PODS, false},    {EBPF_NEAR, false},     {EBPF_PORTS, false},    {EBPF_ROUTES, false},
-    {EBPF_SUBNETS, false}, {EBPF_VTEPS, false},    {EBPF_SERVICES, false}, {EBPF_BACKENDS, false},
-    {EBPF_SERVING, false}, {EBPF_SETTINGS, false}, {EBPF_AFFINITY, false}, {EBPF_CONNECTIONS, true},
-    {EBPF_CLIENTS, true},  {EBPF_REFUSALS, true},  {EBPF_DROPS, true},     {EBPF_GENERATION, false},
-    {EBPF_CLASSES, false}, {EBPF_BLOCKS, false},   {EBPF_PAIRS, false},    {EBPF_PORT_SETS, false},
-    {EBPF_TRACKED, true},  {EBPF_SHARES, true},    {EBPF_FRAGMENTS, true},
+    {EBPF_PODS, false},       {EBPF_POD_CACHE, false}, {EBPF_PORTS, false},
+    {EBPF_ROUTES, false},     {EBPF_SUBNETS, false},   {EBPF_VTEPS, false},
+    {EBPF_SERVICES, false},   {EBPF_BACKENDS, false},  {EBPF_SERVING, false},
+    {EBPF_SETTINGS, false},   {EBPF_AFFINITY, false},  {EBPF_CONNECTIONS, true},
+    {EBPF_CLIENTS, true},     {EBPF_REFUSALS, true},   {EBPF_DROPS, true},
+    {EBPF_GENERATION, false}, {EBPF_CLASSES, false},   {EBPF_BLOCKS, false},
+    {EBPF_PAIRS, false},      {EBPF_PORT_SETS, false}, {EBPF_TRACKED, true},
+    {EBPF_SHARES, true},      {EBPF_FRAGMENTS, true},
 };
 
 const struct program_map *program_map(size_t i)
@@ -326,7 +329,7 @@ static const struct part programs[] = {
     PART("from_wire", from_wire),
 };
 static const struct part maps[] = {
-    PART(EBPF_PODS, pods),           PART(EBPF_NEAR, near),
+    PART(EBPF_PODS, pods),           PART(EBPF_POD_CACHE, pod_cache),
     PART(EBPF_PORTS, ports),         PART(EBPF_ROUTES, routes),
     PART(EBPF_SUBNETS, subnets),     PART(EBPF_VTEPS, vteps),
     PART(EBPF_SERVICES, services),   PART(EBPF_BACKENDS, backends),
@@ -407,6 +410,26 @@ static bool is_pinned(int fd, const char *path)
            bpf_obj_get_info_by_fd(fd, &b, &size_b) == 0 && a.id == b.id;
 }
 
+/* Removes the pins of maps that another version had and this one does not: they would keep the
+ * maps in memory until the node restarts. */
+static void unpin_unknown(const char *pins)
+{
+    DIR *d = opendir(pins);
+    const struct dirent *entry;
+    while (d && (entry = readdir(d))) {
+        bool known = entry->d_name[0] == '.';
+        for (size_t i = 0; i < ARRAY_SIZE(map_list) && !known; i++) {
+            known = streq(entry->d_name, map_list[i].name);
+        }
+        if (!known) {
+            unlinkat(dirfd(d), entry->d_name, 0);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+}
+
 /* An old program keeps using a map of another version until the program is replaced. */
 int program_pin(const struct program *p, const char *pins, struct err *e)
 {
@@ -424,6 +447,7 @@ int program_pin(const struct program *p, const char *pins, struct err *e)
             }
         }
     }
+    unpin_unknown(pins);
     return 0;
 }
 

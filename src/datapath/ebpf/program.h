@@ -40,8 +40,8 @@ struct program {
     bool loaded; /* We own the descriptors. */
     int from_pod, from_tunnel, from_host, from_wire;
     /* Maps; -1: not used by these programs. */
-    int pods, near, ports, routes, subnets, vteps, services, backends, serving, conns, affinity,
-        clients, refusals, settings, drops, events, watched, held;
+    int pods, pod_cache, ports, routes, subnets, vteps, services, backends, serving, conns,
+        affinity, clients, refusals, settings, drops, events, watched, held;
     /* Maps of network policy. */
     int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments;
     bool reused; /* All maps existed before. */
@@ -55,7 +55,8 @@ int program_mount(const char *dir, struct err *e);
  * NULL: all are new. 'under_test' as in bpf/maps.h. */
 int program_load(const char *pins, const struct program_features *f, bool under_test,
                  struct program *ret, struct err *e);
-/* Pins the maps that are not in 'pins', a folder (created when absent) in a mounted bpffs. */
+/* Pins the maps that are not in 'pins', a folder (created when absent) in a mounted bpffs, and
+ * removes pins of other names there. */
 int program_pin(const struct program *p, const char *pins, struct err *e);
 /* Loads another copy of the program 'name' of 'live' for traces: under test, with the maps that
  * the agent writes, and small maps of its own in place of those that packets change. So its

@@ -65,11 +65,11 @@ static void show_pod(const void *key, const void *value, struct json *k, struct 
     }
 }
 
-static void show_near(const void *key, const void *value, struct json *k, struct json *v)
+static void show_pod_cache(const void *key, const void *value, struct json *k, struct json *v)
 {
     const struct ebpf_pod *p = value;
     show_pod(&p->addr, value, k, v);
-    json_set_int(k, "place", *(const __u32 *) key);
+    json_set_int(k, "index", *(const __u32 *) key);
 }
 
 static void show_port(const void *key, const void *value, struct json *k, struct json *v)
@@ -359,7 +359,7 @@ static const struct shown {
     size_t key_size, value_size;
 } shown[] = {
     {EBPF_PODS, show_pod, sizeof(__be32), sizeof(struct ebpf_pod)},
-    {EBPF_NEAR, show_near, sizeof(__u32), sizeof(struct ebpf_pod)},
+    {EBPF_POD_CACHE, show_pod_cache, sizeof(__u32), sizeof(struct ebpf_pod)},
     {EBPF_PORTS, show_port, sizeof(__u32), sizeof(__be32)},
     {EBPF_ROUTES, show_route, sizeof(struct ebpf_route_key), sizeof(struct ebpf_route)},
     {EBPF_SUBNETS, show_route, sizeof(struct ebpf_route_key), sizeof(struct ebpf_route)},

@@ -84,8 +84,8 @@ static void load_network(struct program_side *s, const struct cluster *c)
     }
     put(&s->pods, a, c->n_pods);
     put(&s->ports, b, c->n_pods);
-    a = encode_near(s->pods.rows, s->pods.n, &n);
-    put(&s->near, a, n);
+    a = encode_pod_cache(s->pods.rows, s->pods.n, &n);
+    put(&s->pod_cache, a, n);
     struct encoded_services es;
     encode_services(&c->net, NODE_NAME, c->services, c->n_services, &es);
     put(&s->services, es.services, es.n_services);
@@ -130,7 +130,7 @@ void program_side_open(struct program_side *s, bool latest)
     assert_int_equal(table_load(&s->subnets, s->program.subnets, &e), 0);
     assert_int_equal(table_load(&s->vteps, s->program.vteps, &e), 0);
     assert_int_equal(table_load(&s->pods, s->program.pods, &e), 0);
-    assert_int_equal(table_load(&s->near, s->program.near, &e), 0);
+    assert_int_equal(table_load(&s->pod_cache, s->program.pod_cache, &e), 0);
     assert_int_equal(table_load(&s->ports, s->program.ports, &e), 0);
     assert_int_equal(table_load(&s->services, s->program.services, &e), 0);
     assert_int_equal(table_load(&s->backends, s->program.backends, &e), 0);
@@ -156,7 +156,7 @@ void program_side_close(struct program_side *s)
     table_done(&s->subnets);
     table_done(&s->vteps);
     table_done(&s->pods);
-    table_done(&s->near);
+    table_done(&s->pod_cache);
     table_done(&s->ports);
     table_done(&s->services);
     table_done(&s->backends);

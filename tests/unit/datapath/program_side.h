@@ -16,7 +16,7 @@ struct program_side {
     bool is_direct;       /* They put outer headers on and take them off, ... */
     uint64_t sent, taken; /* ... so often. */
     struct policy_maps policy_maps;
-    struct table routes, subnets, vteps, pods, near, ports, services, backends, serving;
+    struct table routes, subnets, vteps, pods, pod_cache, ports, services, backends, serving;
     uint8_t subnet_len;
     struct policy *policy;
 };

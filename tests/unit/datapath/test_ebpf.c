@@ -139,8 +139,8 @@ static void near_are_pods_that_do_not_move_and_have_a_place_of_their_own(void **
     const struct sdn_network n = {.local = {base, 16}};
     const struct encode_pod pods[] = {
         {.ip = base + 2, .vnid = 7, .ifindex = 3},
-        {.ip = base + 2 + EBPF_NEAR_MAX, .vnid = 8, .ifindex = 4},
-        {.ip = base + 3 + EBPF_NEAR_MAX, .vnid = 6, .ifindex = 6},
+        {.ip = base + 2 + EBPF_POD_CACHE_SIZE, .vnid = 8, .ifindex = 4},
+        {.ip = base + 3 + EBPF_POD_CACHE_SIZE, .vnid = 6, .ifindex = 6},
         {.ip = base + 5, .vnid = 9, .ifindex = 5, .has_also = true, .also_vnid = 7}};
     struct table_row rows[ARRAY_SIZE(pods)], port;
     struct ebpf_pod v;
@@ -151,14 +151,15 @@ static void near_are_pods_that_do_not_move_and_have_a_place_of_their_own(void **
         assert_true(encode_pod(&n, &pods[i], &rows[i], &port));
     }
     CLEANUP(fd_close)
-    int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tenet_test", 4, sizeof v, EBPF_NEAR_MAX, NULL);
+    int fd =
+        bpf_map_create(BPF_MAP_TYPE_ARRAY, "tenet_test", 4, sizeof v, EBPF_POD_CACHE_SIZE, NULL);
     assert_int_equal(table_load(&t, fd, &e), 0);
-    struct table_row *near = encode_near(rows, ARRAY_SIZE(rows), &count);
-    table_sync(&t, near, count, &changes, &refused, &e);
+    struct table_row *cached = encode_pod_cache(rows, ARRAY_SIZE(rows), &count);
+    table_sync(&t, cached, count, &changes, &refused, &e);
     assert_int_equal(t.n, 1);
     uint32_t at = 3;
     assert_int_equal(bpf_map_lookup_elem(fd, &at, &v), 0);
-    assert_true(v.addr == htonl(base + 3 + EBPF_NEAR_MAX) && v.reach.vnid == 6);
+    assert_true(v.addr == htonl(base + 3 + EBPF_POD_CACHE_SIZE) && v.reach.vnid == 6);
     table_done(&t);
 }
 
@@ -635,6 +636,9 @@ static void maps_are_found_again_or_made_anew(void **state)
     CLEANUP(fd_close) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tenet_test", 4, 4, 1, NULL);
     assert_int_equal(unlink(pin), 0);
     assert_int_equal(bpf_obj_pin(fd, pin), 0);
+    /* Another version had this one. */
+    CLEANUP_FREE char *unknown = xasprintf("%s/tenet_near", pins);
+    assert_int_equal(bpf_obj_pin(fd, unknown), 0);
     assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
     assert_false(p.reused);
     assert_true(bpf_map_lookup_elem(p.pods, &zero, &pod) < 0);
@@ -644,7 +648,9 @@ static void maps_are_found_again_or_made_anew(void **state)
     assert_int_equal(bpf_obj_get_info_by_fd(there, &info, &size), 0);
     assert_int_equal(info.type,
                      BPF_MAP_TYPE_ARRAY); /* Until it is decided that the new ones are used. */
+    assert_int_equal(access(unknown, F_OK), 0);
     assert_int_equal(program_pin(&p, pins, &e), 0);
+    assert_int_equal(access(unknown, F_OK), -1);
     program_done(&p);
     assert_int_equal(program_load(pins, &features, false, &p, &e), 0);
     assert_true(p.reused);

@@ -460,10 +460,10 @@ static void entries_are_shown_in_words(void **state)
     assert_shown(EBPF_PODS, &addr, sizeof addr, &pod, sizeof pod,
                  "{\"key\":{\"address\":\"10.128.0.2\"},\"value\":{\"link\":9,"
                  "\"ethernet\":\"0a:58:0a:80:00:02\",\"vnid\":42,\"alsoVNID\":43}}");
-    uint32_t place = POD % EBPF_NEAR_MAX;
+    uint32_t index = POD % EBPF_POD_CACHE_SIZE;
     pod.flags = 0;
-    assert_shown(EBPF_NEAR, &place, sizeof place, &pod, sizeof pod,
-                 "{\"key\":{\"address\":\"10.128.0.2\",\"place\":2},\"value\":{\"link\":9,"
+    assert_shown(EBPF_POD_CACHE, &index, sizeof index, &pod, sizeof pod,
+                 "{\"key\":{\"address\":\"10.128.0.2\",\"index\":2},\"value\":{\"link\":9,"
                  "\"ethernet\":\"0a:58:0a:80:00:02\",\"vnid\":42}}");
     struct ebpf_route_key prefix = {.len = 23, .addr = htonl(IP(10, 128, 2, 0))};
     struct ebpf_route route = {.kind = EBPF_REMOTE, .vtep = NODE2};

@@ -132,14 +132,14 @@ static void put_pod(const struct program *p, bool is_near, uint32_t ip, uint32_t
                     uint32_t vnid, bool is_wired)
 {
     struct mac mac = mac_from_ip4(ip);
-    uint32_t addr = htonl(ip), place = ip % EBPF_NEAR_MAX;
+    uint32_t addr = htonl(ip), index = ip % EBPF_POD_CACHE_SIZE;
     struct ebpf_pod v = {
         .reach = {.ifindex = is_wired ? link : 0, .vnid = vnid}, .inlet = link, .addr = addr};
     memcpy(v.mac, mac.b, sizeof v.mac);
     ebpf_put(p->pods, &addr, &v);
     ebpf_put(p->ports, &link, &addr);
     if (is_near) {
-        ebpf_put(p->near, &place, &v);
+        ebpf_put(p->pod_cache, &index, &v);
     }
 }
 
@@ -303,12 +303,12 @@ static void whose_packet_it_is(void **state)
     assert_int_equal(both(&f), EBPF_VNID_MISMATCH);
     f = frame_of(A, A, 4000, 80, ACK);
     assert_int_equal(both(&f), EBPF_OWN_ADDRESS);
-    /* The addresses at whose place those are. */
+    /* Addresses with the same element of the cache. */
     f = frame_of(A, B, 4000, 80, ACK);
-    put_address(&f, AT_IP + 12, A + EBPF_NEAR_MAX);
+    put_address(&f, AT_IP + 12, A + EBPF_POD_CACHE_SIZE);
     assert_int_equal(both(&f), EBPF_SPOOFED_SOURCE);
     f = frame_of(A, B, 4000, 80, ACK);
-    put_address(&f, AT_IP + 16, B + EBPF_NEAR_MAX);
+    put_address(&f, AT_IP + 16, B + EBPF_POD_CACHE_SIZE);
     assert_int_equal(both(&f), EBPF_NO_SUCH_POD);
 }
 

@@ -29,7 +29,8 @@ union ebpf_reach {
         __u32 ifindex; /* Host end of its link; 0: not wired yet, the pod is not reachable. */
         __u32 vnid;
     };
-    __u64 both; /* Both fields as one: EBPF_NEAR is updated by 8 bytes at a time. */
+    __u64
+        both; /* Both fields as one: the elements of EBPF_POD_CACHE are updated by 8 bytes at a time. */
 };
 struct ebpf_pod {
     union ebpf_reach reach;
@@ -43,16 +44,19 @@ struct ebpf_pod {
     __u8 mac[6];
     __u8 unused[2];
 };
-#define EBPF_POD_ALSO 1 /* The pod's project moves to another VNID. */
-/* A second copy of most pods, an array indexed by the low bits of their address: an array lookup
- * touches less memory than a hash, and streams leave little in the CPU caches. Pods whose
- * project moves are left out, and so are pods whose low bits are equal, which only a large host
- * subnet has: an element never changes from one pod to another while a packet uses it. */
+#define EBPF_POD_ALSO 1   /* The pod's project moves to another VNID. */
 #define EBPF_POD_QUEUED 2 /* Packets to it pass the queue of its link, which limits them. */
-#define EBPF_NEAR "tenet_near"
+
+/* A direct-mapped cache of EBPF_PODS, which the agent fills: an array indexed by the low bits of
+ * the pod's address. An array lookup touches less memory than a hash, and streams leave little in
+ * the CPU caches. Pods whose project moves are left out, and so are pods whose low bits are equal,
+ * which only a large host subnet has: an element never changes from one pod to another while a
+ * packet uses it. */
+#define EBPF_POD_CACHE "tenet_pod_cache"
+#define EBPF_POD_CACHE_SIZE 2048
+
 /* Links by which pods' packets arrive, by ifindex: the pod's address. Only to tell causes of
  * drops apart. */
-#define EBPF_NEAR_MAX 2048
 #define EBPF_PORTS "tenet_ports"
 
 /* Routes, longest prefix first; an address without a route is outside. */

@@ -17,10 +17,10 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, EBPF_NEAR_MAX);
+    __uint(max_entries, EBPF_POD_CACHE_SIZE);
     __type(key, __u32);
     __type(value, struct ebpf_pod);
-} tenet_near SEC(".maps");
+} tenet_pod_cache SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -62,11 +62,11 @@ INLINE union ebpf_reach reach_of(const struct ebpf_pod *pod)
     return r;
 }
 
-/* The pod at the array element of that address; another pod's address is possible. */
-INLINE const struct ebpf_pod *place_of(__be32 addr)
+/* The cache's element for that address: its pod may have another address, or none. */
+INLINE const struct ebpf_pod *cached_pod(__be32 addr)
 {
-    __u32 place = bpf_ntohl(addr) % EBPF_NEAR_MAX;
-    return bpf_map_lookup_elem(&tenet_near, &place);
+    __u32 index = bpf_ntohl(addr) % EBPF_POD_CACHE_SIZE;
+    return bpf_map_lookup_elem(&tenet_pod_cache, &index);
 }
 
 INLINE const struct ebpf_pod *pod_at(const struct ebpf_settings *s, __be32 addr)
@@ -74,7 +74,7 @@ INLINE const struct ebpf_pod *pod_at(const struct ebpf_settings *s, __be32 addr)
     if (UNLIKELY((addr ^ s->local) & s->mask)) {
         return NULL;
     }
-    const struct ebpf_pod *pod = place_of(addr);
+    const struct ebpf_pod *pod = cached_pod(addr);
     if (UNLIKELY(!pod || pod->addr != addr || !reach_of(pod).ifindex)) {
         pod = bpf_map_lookup_elem(&tenet_pods, &addr);
     }

@@ -50,7 +50,7 @@ INLINE __u32 stream_to(struct __sk_buff *skb, __u32 port)
                  !is_of_stream(skb, ip, tcp))) {
         return 0;
     }
-    const struct ebpf_pod *from = place_of(ip->saddr), *to = place_of(ip->daddr);
+    const struct ebpf_pod *from = cached_pod(ip->saddr), *to = cached_pod(ip->daddr);
     if (UNLIKELY(!from || !to)) {
         return 0;
     }
