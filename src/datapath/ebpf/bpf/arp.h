@@ -18,20 +18,20 @@ struct arp {
 } __attribute__((packed));
 
 /* The host may ask with any sender address. */
-INLINE __u32 check_arp_sender(struct way *w, const struct arp *a)
+INLINE __u32 check_arp_sender(struct packet_ctx *ctx, const struct arp *a)
 {
-    if (w->entry == FROM_POD) {
-        const struct ebpf_pod *pod = pod_at(w->settings, a->spa);
-        int honest = pod && pod->inlet == w->f->port && same_mac(w->f->eth.h_source, pod->mac) &&
-                     same_mac(a->sha, pod->mac);
+    if (ctx->entry == FROM_POD) {
+        const struct ebpf_pod *pod = pod_at(ctx->settings, a->spa);
+        int honest = pod && pod->inlet == ctx->pkt->port &&
+                     same_mac(ctx->pkt->eth.h_source, pod->mac) && same_mac(a->sha, pod->mac);
         if (!honest) {
-            return not_its_own(w);
+            return not_its_own(ctx);
         }
-        w->f->port = reach_of(pod).ifindex;
+        ctx->pkt->port = reach_of(pod).ifindex;
         return EBPF_NOT_DROPPED;
     }
-    if (w->entry == FROM_TUNNEL) {
-        return is_local(route_of(w, a->tpa)) ? check_tunnel(w, a->spa) : EBPF_NOT_FOR_THIS_NODE;
+    if (ctx->entry == FROM_TUNNEL) {
+        return is_local(route_of(ctx, a->tpa)) ? check_tunnel(ctx, a->spa) : EBPF_NOT_FOR_THIS_NODE;
     }
     return EBPF_NOT_DROPPED;
 }
@@ -45,7 +45,7 @@ INLINE void mac_of(__be32 addr, __u8 *mac)
 }
 
 /* Turns the request into its reply and sends it back (RFC 826). */
-INLINE int answer(const struct way *w, const struct arp *a)
+INLINE int answer(const struct packet_ctx *ctx, const struct arp *a)
 {
     struct {
         struct ethhdr eth;
@@ -60,36 +60,36 @@ INLINE int answer(const struct way *w, const struct arp *a)
     f.arp.spa = a->tpa;
     __builtin_memcpy(f.arp.tha, a->sha, ETH_ALEN);
     f.arp.tpa = a->spa;
-    if (bpf_skb_store_bytes(w->skb, 0, &f, sizeof f, 0) < 0) {
+    if (bpf_skb_store_bytes(ctx->skb, 0, &f, sizeof f, 0) < 0) {
         return TC_ACT_SHOT;
     }
-    if (w->entry == FROM_TUNNEL) {
-        note(w, EBPF_ANSWER, 0, w->f->outer_src, w->f->tunnel_id);
-        return send_by_tunnel(w, w->f->outer_src, w->f->tunnel_id);
+    if (ctx->entry == FROM_TUNNEL) {
+        note(ctx, EBPF_ANSWER, 0, ctx->pkt->outer_src, ctx->pkt->tunnel_id);
+        return send_by_tunnel(ctx, ctx->pkt->outer_src, ctx->pkt->tunnel_id);
     }
-    __u32 back = w->entry == FROM_POD ? w->f->port : w->settings->host_ifindex;
-    note(w, EBPF_ANSWER, 0, back, 0);
+    __u32 back = ctx->entry == FROM_POD ? ctx->pkt->port : ctx->settings->host_ifindex;
+    note(ctx, EBPF_ANSWER, 0, back, 0);
     return bpf_redirect(back, 0);
 }
 
-INLINE int judge_arp(struct way *w)
+INLINE int judge_arp(struct packet_ctx *ctx)
 {
     struct arp a;
     /* Only ARP for IPv4 on Ethernet is answered. */
-    if (bpf_skb_load_bytes(w->skb, ETH_HLEN, &a, sizeof a) < 0 || a.hardware != bpf_htons(1) ||
+    if (bpf_skb_load_bytes(ctx->skb, ETH_HLEN, &a, sizeof a) < 0 || a.hardware != bpf_htons(1) ||
         a.protocol != bpf_htons(ETH_P_IP) || a.hardware_size != ETH_ALEN || a.protocol_size != 4) {
         __builtin_memset(&a, 0, sizeof a);
     }
-    __u32 cause = check_arp_sender(w, &a);
+    __u32 cause = check_arp_sender(ctx, &a);
     if (cause != EBPF_NOT_DROPPED) {
         return DROPPED(cause);
     }
     if (a.op != bpf_htons(ARP_REQUEST)) {
         return DROPPED(EBPF_ARP_NOT_ASKED);
     }
-    const struct ebpf_route *r = route_of(w, a.tpa);
-    if (r && r->kind == EBPF_LOCAL && !pod_at(w->settings, a.tpa)) {
+    const struct ebpf_route *r = route_of(ctx, a.tpa);
+    if (r && r->kind == EBPF_LOCAL && !pod_at(ctx->settings, a.tpa)) {
         return DROPPED(EBPF_NO_SUCH_POD);
     }
-    return in_cluster(r) ? answer(w, &a) : DROPPED(EBPF_ARP_OFF_NETWORK);
+    return in_cluster(r) ? answer(ctx, &a) : DROPPED(EBPF_ARP_OFF_NETWORK);
 }

@@ -2,7 +2,7 @@
 /* Connections of local pods to services, as the programs record them. */
 #pragma once
 
-#include "datapath/ebpf/bpf/way.h"
+#include "datapath/ebpf/bpf/context.h"
 
 #define ITSELF 0xa9fea904 /* SDN_ITSELF_IP */
 
@@ -20,13 +20,13 @@ struct {
     __type(value, struct ebpf_clients);
 } tenet_clients SEC(".maps");
 
-INLINE struct ebpf_connection_key connection_of(const struct way *w, __u8 way)
+INLINE struct ebpf_connection_key connection_of(const struct packet_ctx *ctx, __u8 way)
 {
-    return (struct ebpf_connection_key){.src = w->f->ip.saddr,
-                                        .dst = w->f->ip.daddr,
-                                        .src_port = w->f->src_port,
-                                        .dst_port = w->f->dst_port,
-                                        .protocol = w->f->ip.protocol,
+    return (struct ebpf_connection_key){.src = ctx->pkt->ip.saddr,
+                                        .dst = ctx->pkt->ip.daddr,
+                                        .src_port = ctx->pkt->src_port,
+                                        .dst_port = ctx->pkt->dst_port,
+                                        .protocol = ctx->pkt->ip.protocol,
                                         .way = way};
 }
 
@@ -45,12 +45,12 @@ INLINE int may_have_asked(__be32 pod)
 }
 
 /* The key of the packets in the reverse direction. */
-INLINE struct ebpf_connection_key answers_to(const struct way *w)
+INLINE struct ebpf_connection_key answers_to(const struct packet_ctx *ctx)
 {
-    return (struct ebpf_connection_key){.src = w->f->ip.daddr,
-                                        .dst = w->f->ip.saddr,
-                                        .src_port = w->f->dst_port,
-                                        .dst_port = w->f->src_port,
-                                        .protocol = w->f->ip.protocol,
+    return (struct ebpf_connection_key){.src = ctx->pkt->ip.daddr,
+                                        .dst = ctx->pkt->ip.saddr,
+                                        .src_port = ctx->pkt->dst_port,
+                                        .dst_port = ctx->pkt->src_port,
+                                        .protocol = ctx->pkt->ip.protocol,
                                         .way = EBPF_BACK};
 }

@@ -80,30 +80,30 @@ INLINE __be16 source_port(struct __sk_buff *skb)
 }
 
 /* Whether each packet on the wire (after segmentation) fits the MTU. */
-INLINE int fits(const struct way *w, __u32 mtu)
+INLINE int fits(const struct packet_ctx *ctx, __u32 mtu)
 {
-    __u32 size = w->skb->len - ETH_HLEN;
-    if (w->skb->gso_size) {
-        if (!w->f->tcp_size) {
+    __u32 size = ctx->skb->len - ETH_HLEN;
+    if (ctx->skb->gso_size) {
+        if (!ctx->pkt->tcp_size) {
             return 0;
         }
-        size = w->f->ip.ihl * 4 + w->f->tcp_size + w->skb->gso_size;
+        size = ctx->pkt->ip.ihl * 4 + ctx->pkt->tcp_size + ctx->skb->gso_size;
     }
-    return size + EBPF_OUTER_SIZE <= mtu && w->skb->len <= 0xffff - EBPF_OUTER_SIZE;
+    return size + EBPF_OUTER_SIZE <= mtu && ctx->skb->len <= 0xffff - EBPF_OUTER_SIZE;
 }
 
 /* Sends an IPv4 packet to another node; -1: the packet is unchanged and can go by the device. */
-INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vnid)
+INLINE int send_direct(const struct packet_ctx *ctx, const struct ebpf_route *r, __u32 vnid)
 {
     struct tunnelled *t = tunnelled();
     struct bpf_redir_neigh next;
-    if (!t || !r->ifindex || !is_direct(w->settings) || !fits(w, r->mtu)) {
+    if (!t || !r->ifindex || !is_direct(ctx->settings) || !fits(ctx, r->mtu)) {
         return -1;
     }
-    __u32 size = w->skb->len - ETH_HLEN + EBPF_OUTER_SIZE;
-    __u8 ecn = w->f->ip.tos & ECN,
+    __u32 size = ctx->skb->len - ETH_HLEN + EBPF_OUTER_SIZE;
+    __u8 ecn = ctx->pkt->ip.tos & ECN,
          tos = ecn == ECN ? 2 : ecn; /* RFC 6040 4.1, as the kernel does it. */
-    __be32 src = w->settings->host, dst = bpf_htonl(r->vtep);
+    __be32 src = ctx->settings->host, dst = bpf_htonl(r->vtep);
     __be16 total = bpf_htons((__u16) size);
     t->o = (struct outer){
         .ip = {.version = 4,
@@ -116,19 +116,19 @@ INLINE int send_direct(const struct way *w, const struct ebpf_route *r, __u32 vn
                .check = new_header_sum(tos, total, src, dst),
                .saddr = src,
                .daddr = dst},
-        .udp = {.source = source_port(w->skb),
-                .dest = w->settings->vxlan_port,
+        .udp = {.source = source_port(ctx->skb),
+                .dest = ctx->settings->vxlan_port,
                 .len = bpf_htons((__u16) (size - sizeof(struct iphdr)))},
         .flags = bpf_htonl(VXLAN_HAS_VNI),
         .vni = bpf_htonl(vnid << 8),
     };
-    copy_mac(t->inner_eth.h_dest, w->f->eth.h_dest);
-    copy_mac(t->inner_eth.h_source, w->f->eth.h_source);
+    copy_mac(t->inner_eth.h_dest, ctx->pkt->eth.h_dest);
+    copy_mac(t->inner_eth.h_source, ctx->pkt->eth.h_source);
     t->inner_eth.h_proto = bpf_htons(ETH_P_IP);
-    if (bpf_skb_adjust_room(w->skb, EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC, EBPF_ENCAP_FLAGS) < 0) {
+    if (bpf_skb_adjust_room(ctx->skb, EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC, EBPF_ENCAP_FLAGS) < 0) {
         return -1;
     }
-    if (bpf_skb_store_bytes(w->skb, ETH_HLEN, &t->o, EBPF_OUTER_SIZE, 0) < 0) {
+    if (bpf_skb_store_bytes(ctx->skb, ETH_HLEN, &t->o, EBPF_OUTER_SIZE, 0) < 0) {
         return TC_ACT_SHOT;
     }
     __builtin_memset(&next, 0, sizeof next);
@@ -157,33 +157,34 @@ INLINE int is_plain(const struct ebpf_settings *s, const struct tunnelled *t, __
 }
 
 /* Removes the outer header of a packet from the wire that is for a local pod, and reads the
- * packet into '*w'; -1: the packet is unchanged and belongs to the host. */
-INLINE int take_outer(struct way *w)
+ * packet into '*ctx'; -1: the packet is unchanged and belongs to the host. */
+INLINE int take_outer(struct packet_ctx *ctx)
 {
     struct tunnelled *t = tunnelled();
-    if (!t || read_frame(w->skb, &t->eth, ETH_HLEN + EBPF_OUTER_SIZE + sizeof(struct iphdr)) < 0 ||
+    if (!t ||
+        read_frame(ctx->skb, &t->eth, ETH_HLEN + EBPF_OUTER_SIZE + sizeof(struct iphdr)) < 0 ||
         t->eth.h_proto != bpf_htons(ETH_P_IP) || t->o.ip.protocol != IPPROTO_UDP) {
         return -1;
     }
     __u32 zero = 0;
-    w->settings = bpf_map_lookup_elem(&tenet_settings, &zero);
-    if (!w->settings || w->skb->pkt_type != PACKET_HOST || w->skb->vlan_present ||
-        !is_plain(w->settings, t, w->skb->len) || !is_direct(w->settings)) {
+    ctx->settings = bpf_map_lookup_elem(&tenet_settings, &zero);
+    if (!ctx->settings || ctx->skb->pkt_type != PACKET_HOST || ctx->skb->vlan_present ||
+        !is_plain(ctx->settings, t, ctx->skb->len) || !is_direct(ctx->settings)) {
         return -1;
     }
-    __builtin_memcpy(&w->f->ip, t->inner, sizeof w->f->ip);
-    const struct ebpf_pod *pod = w->pod = pod_at(w->settings, w->f->ip.daddr);
+    __builtin_memcpy(&ctx->pkt->ip, t->inner, sizeof ctx->pkt->ip);
+    const struct ebpf_pod *pod = ctx->pod = pod_at(ctx->settings, ctx->pkt->ip.daddr);
     /* Checksums that a card has verified include the removed one, which UDP allows to be absent
      * (udp(7)). */
-    if (!pod || bpf_skb_adjust_room(w->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
+    if (!pod || bpf_skb_adjust_room(ctx->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
                                     BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET) < 0) {
         return -1;
     }
-    bpf_csum_level(w->skb, BPF_CSUM_LEVEL_DEC);
-    w->f->outer_src = bpf_ntohl(t->o.ip.saddr);
-    w->f->tunnel_id = bpf_ntohl(t->o.vni) >> 8;
-    copy_mac(w->f->eth.h_dest, pod->mac);
-    copy_mac(w->f->eth.h_source, t->inner_eth.h_source);
-    w->f->eth.h_proto = bpf_htons(ETH_P_IP);
+    bpf_csum_level(ctx->skb, BPF_CSUM_LEVEL_DEC);
+    ctx->pkt->outer_src = bpf_ntohl(t->o.ip.saddr);
+    ctx->pkt->tunnel_id = bpf_ntohl(t->o.vni) >> 8;
+    copy_mac(ctx->pkt->eth.h_dest, pod->mac);
+    copy_mac(ctx->pkt->eth.h_source, t->inner_eth.h_source);
+    ctx->pkt->eth.h_proto = bpf_htons(ETH_P_IP);
     return 0;
 }

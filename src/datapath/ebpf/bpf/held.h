@@ -21,11 +21,11 @@ struct {
 } tenet_holding SEC(".maps");
 
 /* Hands the frame to the agent as the pod sent it; limited per pod like ICMP errors. */
-static __attribute__((noinline)) int hold(struct way *w)
+static __attribute__((noinline)) int hold(struct packet_ctx *ctx)
 {
-    __u32 zero = 0, size = w->skb->len;
+    __u32 zero = 0, size = ctx->skb->len;
     struct ebpf_held *h = bpf_map_lookup_elem(&tenet_holding, &zero);
-    if (!options.events || options.dry || !h || (!options.under_test && has_had_enough(w))) {
+    if (!options.events || options.dry || !h || (!options.under_test && has_had_enough(ctx))) {
         return 0;
     }
     /* Keeps the bounds in registers, so that the verifier sees what the helpers get. */
@@ -33,9 +33,9 @@ static __attribute__((noinline)) int hold(struct way *w)
     if (size < ETH_HLEN || size > EBPF_HELD_MAX) {
         return 0;
     }
-    h->port = w->f->port;
+    h->port = ctx->pkt->port;
     h->size = size;
-    if (bpf_skb_load_bytes(w->skb, 0, h->frame, size) == 0) {
+    if (bpf_skb_load_bytes(ctx->skb, 0, h->frame, size) == 0) {
         bpf_ringbuf_output(&tenet_held, h, sizeof *h - EBPF_HELD_MAX + size, 0);
     }
     return 0;

@@ -2,7 +2,7 @@
 /* A packet's bytes: reads ports, rewrites addresses and ports with their checksums. */
 #pragma once
 
-#include "datapath/ebpf/bpf/way.h"
+#include "datapath/ebpf/bpf/context.h"
 
 #define AT(p, offset) ((char *) (p) + (offset))
 
@@ -47,11 +47,11 @@ INLINE int same_mac(const __u8 *a, const __u8 *b)
 
 /* Most packets have the right address already: a write would copy a packet that its sender
  * shares. */
-INLINE int set_destination(const struct way *w, const __u8 *mac)
+INLINE int set_destination(const struct packet_ctx *ctx, const __u8 *mac)
 {
-    return LIKELY(same_mac(w->f->eth.h_dest, mac))
+    return LIKELY(same_mac(ctx->pkt->eth.h_dest, mac))
                ? 0
-               : bpf_skb_store_bytes(w->skb, 0, mac, ETH_ALEN, 0);
+               : bpf_skb_store_bytes(ctx->skb, 0, mac, ETH_ALEN, 0);
 }
 
 INLINE int is_tcp_or_udp(const struct iphdr *ip)
@@ -81,29 +81,31 @@ INLINE int read_transport(struct __sk_buff *skb, __u32 l4, struct ports *to, __u
 }
 
 /* Ports of a truncated header count as 0, as in Open vSwitch. */
-INLINE void read_ports(struct way *w)
+INLINE void read_ports(struct packet_ctx *ctx)
 {
     struct ports h;
-    __u32 l4 = ETH_HLEN + w->f->ip.ihl * 4,
-          payload = bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4;
-    if (UNLIKELY(!is_tcp_or_udp(&w->f->ip) || (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)))) {
+    __u32 l4 = ETH_HLEN + ctx->pkt->ip.ihl * 4,
+          payload = bpf_ntohs(ctx->pkt->ip.tot_len) - ctx->pkt->ip.ihl * 4;
+    if (UNLIKELY(!is_tcp_or_udp(&ctx->pkt->ip) ||
+                 (ctx->pkt->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)))) {
         return;
     }
-    if (LIKELY(w->f->ip.protocol == IPPROTO_TCP)) {
-        if (UNLIKELY(read_transport(w->skb, l4, &h, sizeof h) < 0 ||
+    if (LIKELY(ctx->pkt->ip.protocol == IPPROTO_TCP)) {
+        if (UNLIKELY(read_transport(ctx->skb, l4, &h, sizeof h) < 0 ||
                      (h.size >> 4) * 4u < TCP_SIZE || (h.size >> 4) * 4u > payload)) {
             return;
         }
-    } else if (payload < UDP_SIZE || read_transport(w->skb, l4, &h, sizeof h.ports) < 0) {
+    } else if (payload < UDP_SIZE || read_transport(ctx->skb, l4, &h, sizeof h.ports) < 0) {
         return;
     } else {
         h.size = h.flags = 0;
     }
-    w->f->tcp_size = (h.size >> 4) * 4;
-    w->f->src_port = h.ports[0];
-    w->f->dst_port = h.ports[1];
-    w->f->has_ports = 1;
-    w->f->begins = w->f->ip.protocol == IPPROTO_UDP || (h.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+    ctx->pkt->tcp_size = (h.size >> 4) * 4;
+    ctx->pkt->src_port = h.ports[0];
+    ctx->pkt->dst_port = h.ports[1];
+    ctx->pkt->has_ports = 1;
+    ctx->pkt->begins =
+        ctx->pkt->ip.protocol == IPPROTO_UDP || (h.flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 }
 
 #define ADDRESS_AT(member) (ETH_HLEN + (__u32) __builtin_offsetof(struct iphdr, member))
@@ -136,12 +138,12 @@ __attribute__((noinline)) int tenet_rewrite(struct __sk_buff *skb, __u32 which, 
 }
 
 /* Replaces address and port, and updates the checksums. */
-INLINE int rewrite(struct way *w, __u32 which, __be32 addr, __be16 port)
+INLINE int rewrite(struct packet_ctx *ctx, __u32 which, __be32 addr, __be16 port)
 {
-    __be32 *old = which == SOURCE ? &w->f->ip.saddr : &w->f->ip.daddr;
-    __be16 *old_port = which == SOURCE ? &w->f->src_port : &w->f->dst_port;
-    __u64 l4 = (__u64) (ETH_HLEN + w->f->ip.ihl * 4) | (__u64) w->f->ip.protocol << 8;
-    if (tenet_rewrite(w->skb, which, OLD_AND_NEW(*old, addr), OLD_AND_NEW(*old_port, port), l4) <
+    __be32 *old = which == SOURCE ? &ctx->pkt->ip.saddr : &ctx->pkt->ip.daddr;
+    __be16 *old_port = which == SOURCE ? &ctx->pkt->src_port : &ctx->pkt->dst_port;
+    __u64 l4 = (__u64) (ETH_HLEN + ctx->pkt->ip.ihl * 4) | (__u64) ctx->pkt->ip.protocol << 8;
+    if (tenet_rewrite(ctx->skb, which, OLD_AND_NEW(*old, addr), OLD_AND_NEW(*old_port, port), l4) <
         0) {
         return -1;
     }
@@ -151,13 +153,13 @@ INLINE int rewrite(struct way *w, __u32 which, __be32 addr, __be16 port)
 }
 
 /* The address alone. */
-INLINE int readdress(struct way *w, __u32 which, __be32 addr)
+INLINE int readdress(struct packet_ctx *ctx, __u32 which, __be32 addr)
 {
-    __be32 *old = which == SOURCE ? &w->f->ip.saddr : &w->f->ip.daddr;
+    __be32 *old = which == SOURCE ? &ctx->pkt->ip.saddr : &ctx->pkt->ip.daddr;
     if (!addr || addr == *old) {
         return 0;
     }
-    if (tenet_rewrite(w->skb, which, OLD_AND_NEW(*old, addr), 0, 0) < 0) {
+    if (tenet_rewrite(ctx->skb, which, OLD_AND_NEW(*old, addr), 0, 0) < 0) {
         return -1;
     }
     *old = addr;

@@ -3,7 +3,7 @@
  * to. */
 #pragma once
 
-#include "datapath/ebpf/bpf/way.h"
+#include "datapath/ebpf/bpf/context.h"
 
 #define VNID_NOBODY 1 /* sdn/network.h */
 
@@ -81,19 +81,19 @@ INLINE const struct ebpf_pod *pod_at(const struct ebpf_settings *s, __be32 addr)
     return pod && reach_of(pod).ifindex ? pod : NULL;
 }
 
-INLINE const struct ebpf_route *route_of(const struct way *w, __be32 addr)
+INLINE const struct ebpf_route *route_of(const struct packet_ctx *ctx, __be32 addr)
 {
-    __u32 len = w->settings->subnet_len;
+    __u32 len = ctx->settings->subnet_len;
     struct ebpf_route_key key = {.len = len, .addr = addr & bpf_htonl(~0u << ((32 - len) & 31))};
     const struct ebpf_route *r = len ? bpf_map_lookup_elem(&tenet_subnets, &key) : NULL;
     key = (struct ebpf_route_key){.len = 32, .addr = addr};
     return r ? r : bpf_map_lookup_elem(&tenet_routes, &key);
 }
 
-INLINE void find_destination(struct way *w)
+INLINE void find_destination(struct packet_ctx *ctx)
 {
-    w->pod = pod_at(w->settings, w->f->ip.daddr);
-    w->route = w->pod ? NULL : route_of(w, w->f->ip.daddr);
+    ctx->pod = pod_at(ctx->settings, ctx->pkt->ip.daddr);
+    ctx->route = ctx->pod ? NULL : route_of(ctx, ctx->pkt->ip.daddr);
 }
 
 INLINE int is_local(const struct ebpf_route *r)
@@ -102,9 +102,9 @@ INLINE int is_local(const struct ebpf_route *r)
 }
 
 /* Local pods have addresses of this node's subnet. */
-INLINE int is_here(const struct way *w)
+INLINE int is_here(const struct packet_ctx *ctx)
 {
-    return w->pod || is_local(w->route);
+    return ctx->pod || is_local(ctx->route);
 }
 
 INLINE int in_cluster(const struct ebpf_route *r)
@@ -119,18 +119,19 @@ INLINE int may_reach(__u32 from, __u32 to)
 }
 
 /* Whether the sending node of a tunnel packet owns its inner source. */
-INLINE __u32 check_tunnel(const struct way *w, __be32 src)
+INLINE __u32 check_tunnel(const struct packet_ctx *ctx, __be32 src)
 {
-    const struct ebpf_route *r = route_of(w, src);
-    if (r && r->kind == EBPF_REMOTE && r->vtep == w->f->outer_src) {
+    const struct ebpf_route *r = route_of(ctx, src);
+    if (r && r->kind == EBPF_REMOTE && r->vtep == ctx->pkt->outer_src) {
         return EBPF_NOT_DROPPED;
     }
-    const __u32 *is = bpf_map_lookup_elem(&tenet_vteps, &w->f->outer_src);
+    const __u32 *is = bpf_map_lookup_elem(&tenet_vteps, &ctx->pkt->outer_src);
     return is && *is == EBPF_IS_VTEP ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_VTEP;
 }
 
 /* The cause why a packet from a pod's link does not have the pod's own source. */
-INLINE __u32 not_its_own(const struct way *w)
+INLINE __u32 not_its_own(const struct packet_ctx *ctx)
 {
-    return bpf_map_lookup_elem(&tenet_ports, &w->f->port) ? EBPF_SPOOFED_SOURCE : EBPF_UNKNOWN_PORT;
+    return bpf_map_lookup_elem(&tenet_ports, &ctx->pkt->port) ? EBPF_SPOOFED_SOURCE
+                                                              : EBPF_UNKNOWN_PORT;
 }

@@ -11,7 +11,7 @@
  * callers; so they share no stack, only the data of the packet in 'tenet_packet'. */
 #pragma once
 
-#include "datapath/ebpf/bpf/way.h"
+#include "datapath/ebpf/bpf/context.h"
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -499,55 +499,55 @@ __attribute__((noinline)) int tenet_allows(__u32 dir)
 }
 
 /* Judges the pod at this end; returns 0, or the cause of a denial. */
-INLINE __u32 judge_end(const struct way *w, __u32 dir)
+INLINE __u32 judge_end(const struct packet_ctx *ctx, __u32 dir)
 {
-    if (w->f->judging == PASSES || tenet_allows(dir)) {
+    if (ctx->pkt->judging == PASSES || tenet_allows(dir)) {
         return EBPF_NOT_DROPPED;
     }
     return dir == EBPF_EGRESS ? EBPF_EGRESS_DENIED : EBPF_INGRESS_DENIED;
 }
 
 /* Judges a packet whose source and destination were checked; returns 0, or the cause of a drop. */
-INLINE __u32 begin_policy(struct way *w)
+INLINE __u32 begin_policy(struct packet_ctx *ctx)
 {
-    if (LIKELY(!w->settings->has_policy)) {
+    if (LIKELY(!ctx->settings->has_policy)) {
         return EBPF_NOT_DROPPED;
     }
     struct judged *p = packet();
     if (!p) {
         return EBPF_EGRESS_DENIED; /* The per-CPU entry exists for every processor. */
     }
-    p->src = w->f->ip.saddr;
-    p->dst = w->f->ip.daddr;
-    p->id = w->f->ip.id;
-    p->frag_off = w->f->ip.frag_off;
-    p->protocol = w->f->ip.protocol;
-    p->ihl = w->f->ip.ihl;
-    p->payload = (__u16) (bpf_ntohs(w->f->ip.tot_len) - w->f->ip.ihl * 4);
-    p->from_pod = w->entry == FROM_POD;
-    p->same_address = w->f->translated && w->f->asked == w->f->ip.daddr;
-    w->f->judging = (__u8) tenet_track(w->skb);
-    if (w->f->judging == IS_DENIED) {
+    p->src = ctx->pkt->ip.saddr;
+    p->dst = ctx->pkt->ip.daddr;
+    p->id = ctx->pkt->ip.id;
+    p->frag_off = ctx->pkt->ip.frag_off;
+    p->protocol = ctx->pkt->ip.protocol;
+    p->ihl = ctx->pkt->ip.ihl;
+    p->payload = (__u16) (bpf_ntohs(ctx->pkt->ip.tot_len) - ctx->pkt->ip.ihl * 4);
+    p->from_pod = ctx->entry == FROM_POD;
+    p->same_address = ctx->pkt->translated && ctx->pkt->asked == ctx->pkt->ip.daddr;
+    ctx->pkt->judging = (__u8) tenet_track(ctx->skb);
+    if (ctx->pkt->judging == IS_DENIED) {
         return EBPF_CONNECTION_DENIED;
     }
-    if (UNLIKELY(w->f->judging == IS_FORGED)) {
+    if (UNLIKELY(ctx->pkt->judging == IS_FORGED)) {
         return EBPF_FORGED_ERROR;
     }
-    return w->entry == FROM_POD ? judge_end(w, EBPF_EGRESS) : EBPF_NOT_DROPPED;
+    return ctx->entry == FROM_POD ? judge_end(ctx, EBPF_EGRESS) : EBPF_NOT_DROPPED;
 }
 
 /* Judges a local receiver; its own node always reaches it, else probes would fail. */
-INLINE __u32 judge_receiver(const struct way *w)
+INLINE __u32 judge_receiver(const struct packet_ctx *ctx)
 {
-    int own_host = w->entry == FROM_HOST &&
-                   (w->f->ip.saddr == w->settings->gateway || w->f->ip.saddr == w->settings->host);
-    return UNLIKELY(w->settings->has_policy) && !own_host ? judge_end(w, EBPF_INGRESS)
-                                                          : EBPF_NOT_DROPPED;
+    int own_host = ctx->entry == FROM_HOST && (ctx->pkt->ip.saddr == ctx->settings->gateway ||
+                                               ctx->pkt->ip.saddr == ctx->settings->host);
+    return UNLIKELY(ctx->settings->has_policy) && !own_host ? judge_end(ctx, EBPF_INGRESS)
+                                                            : EBPF_NOT_DROPPED;
 }
 
-INLINE void end_policy(const struct way *w)
+INLINE void end_policy(const struct packet_ctx *ctx)
 {
-    if (UNLIKELY(w->settings->has_policy) && w->f->judging != PASSES) {
+    if (UNLIKELY(ctx->settings->has_policy) && ctx->pkt->judging != PASSES) {
         tenet_remember();
     }
 }

@@ -25,9 +25,9 @@ struct icmp_error {
 #define QUOTE (sizeof(struct iphdr) + 20)
 #define QUOTE_UDP (sizeof(struct iphdr) + 8)
 
-INLINE int has_had_enough(const struct way *w)
+INLINE int has_had_enough(const struct packet_ctx *ctx)
 {
-    __be32 pod = w->f->ip.saddr;
+    __be32 pod = ctx->pkt->ip.saddr;
     struct ebpf_refusals now = {.second = (__u32) (bpf_ktime_get_ns() / 1000000000), .count = 1};
     struct ebpf_refusals *r = bpf_map_lookup_elem(&tenet_refusals, &pod);
     if (!r || r->second != now.second) {
@@ -39,7 +39,7 @@ INLINE int has_had_enough(const struct way *w)
 }
 
 /* Turns the dropped packet into the ICMP error about it and returns it, within the pod's limit. */
-static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8 code)
+static __attribute__((noinline)) int send_error(struct packet_ctx *ctx, __u32 cause, __u8 code)
 {
     __u8 quote[QUOTE];
     struct icmp_error e = {.ip = {.version = 4,
@@ -48,32 +48,33 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
                                   .frag_off = bpf_htons(0x4000),
                                   .ttl = 64,
                                   .protocol = IPPROTO_ICMP,
-                                  .saddr = w->settings->gateway,
-                                  .daddr = w->f->ip.saddr},
+                                  .saddr = ctx->settings->gateway,
+                                  .daddr = ctx->pkt->ip.saddr},
                            .type = UNREACHABLE,
                            .code = code};
-    __u32 size = w->f->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
+    __u32 size = ctx->pkt->ip.protocol == IPPROTO_TCP ? QUOTE : QUOTE_UDP, sum;
     struct ethhdr eth;
-    if (w->entry != FROM_POD || !w->f->has_ports || w->f->ip.ihl != 5 ||
-        w->skb->len < ETH_HLEN + size) {
+    if (ctx->entry != FROM_POD || !ctx->pkt->has_ports || ctx->pkt->ip.ihl != 5 ||
+        ctx->skb->len < ETH_HLEN + size) {
         return TC_ACT_SHOT;
     }
-    if (!options.under_test && has_had_enough(w)) {
+    if (!options.under_test && has_had_enough(ctx)) {
         count(EBPF_ERRORS_LIMITED);
         return TC_ACT_SHOT;
     }
     /* Restores the address that the pod sent to. */
-    if ((w->f->translated && rewrite(w, DESTINATION, w->f->asked, w->f->asked_port) < 0) ||
-        bpf_skb_change_tail(w->skb, ETH_HLEN + size, 0) < 0) {
+    if ((ctx->pkt->translated &&
+         rewrite(ctx, DESTINATION, ctx->pkt->asked, ctx->pkt->asked_port) < 0) ||
+        bpf_skb_change_tail(ctx->skb, ETH_HLEN + size, 0) < 0) {
         return TC_ACT_SHOT;
     }
     if (size == QUOTE) {
-        if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE) < 0) {
+        if (bpf_skb_load_bytes(ctx->skb, ETH_HLEN, quote, QUOTE) < 0) {
             return TC_ACT_SHOT;
         }
         sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE, 0);
     } else {
-        if (bpf_skb_load_bytes(w->skb, ETH_HLEN, quote, QUOTE_UDP) < 0) {
+        if (bpf_skb_load_bytes(ctx->skb, ETH_HLEN, quote, QUOTE_UDP) < 0) {
             return TC_ACT_SHOT;
         }
         sum = bpf_csum_diff(NULL, 0, (__be32 *) quote, QUOTE_UDP, 0);
@@ -81,29 +82,29 @@ static __attribute__((noinline)) int send_error(struct way *w, __u32 cause, __u8
     e.ip.tot_len = bpf_htons(sizeof e + size);
     e.ip.check = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.ip, sizeof e.ip, 0));
     e.sum = fold(bpf_csum_diff(NULL, 0, (__be32 *) &e.type, sizeof e - sizeof e.ip, sum));
-    eth = w->f->eth;
-    __builtin_memcpy(eth.h_dest, w->f->eth.h_source, ETH_ALEN);
-    __builtin_memcpy(eth.h_source, w->f->eth.h_dest, ETH_ALEN);
-    if (bpf_skb_adjust_room(w->skb, sizeof e, BPF_ADJ_ROOM_MAC, 0) < 0 ||
-        bpf_skb_store_bytes(w->skb, 0, &eth, sizeof eth, 0) < 0 ||
-        bpf_skb_store_bytes(w->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
+    eth = ctx->pkt->eth;
+    __builtin_memcpy(eth.h_dest, ctx->pkt->eth.h_source, ETH_ALEN);
+    __builtin_memcpy(eth.h_source, ctx->pkt->eth.h_dest, ETH_ALEN);
+    if (bpf_skb_adjust_room(ctx->skb, sizeof e, BPF_ADJ_ROOM_MAC, 0) < 0 ||
+        bpf_skb_store_bytes(ctx->skb, 0, &eth, sizeof eth, 0) < 0 ||
+        bpf_skb_store_bytes(ctx->skb, ETH_HLEN, &e, sizeof e, 0) < 0) {
         return TC_ACT_SHOT;
     }
     count(EBPF_ERRORS_SENT);
-    note(w, EBPF_REFUSED, cause, 0, w->f->tunnel_id);
-    return bpf_redirect(w->f->port, 0);
+    note(ctx, EBPF_REFUSED, cause, 0, ctx->pkt->tunnel_id);
+    return bpf_redirect(ctx->pkt->port, 0);
 }
 
 /* Executes a verdict below 0. A pod with a checked source gets an ICMP error from its gateway,
  * so that its programs fail at once. Errors are sent only for causes that do not reveal other
  * pods (docs/pipeline.md), and only about TCP and UDP: never about an error or a later fragment
  * (RFC 1122 3.2.2). */
-INLINE int conclude(struct way *w, int verdict)
+INLINE int conclude(struct packet_ctx *ctx, int verdict)
 {
     if (LIKELY(verdict >= 0)) {
         return verdict;
     }
     __u32 cause = (__u32) -verdict & 0xff, code = (__u32) -verdict >> 8;
-    tell_drop(w, cause);
-    return code ? send_error(w, cause, (__u8) code) : TC_ACT_SHOT;
+    tell_drop(ctx, cause);
+    return code ? send_error(ctx, cause, (__u8) code) : TC_ACT_SHOT;
 }

@@ -16,37 +16,37 @@
 
 /* The packet's first fragment got these addresses (0: unchanged); later fragments will get them,
  * too. */
-INLINE void lead_fragments(const struct way *w, __be32 src, __be32 dst)
+INLINE void lead_fragments(const struct packet_ctx *ctx, __be32 src, __be32 dst)
 {
-    if (UNLIKELY(w->f->ip.frag_off & bpf_htons(MORE_FRAGMENTS))) {
-        struct ebpf_fragment_key whole = {.src = w->f->ip.saddr,
-                                          .dst = w->f->ip.daddr,
-                                          .id = w->f->ip.id,
-                                          .protocol = w->f->ip.protocol};
+    if (UNLIKELY(ctx->pkt->ip.frag_off & bpf_htons(MORE_FRAGMENTS))) {
+        struct ebpf_fragment_key whole = {.src = ctx->pkt->ip.saddr,
+                                          .dst = ctx->pkt->ip.daddr,
+                                          .id = ctx->pkt->ip.id,
+                                          .protocol = ctx->pkt->ip.protocol};
         struct ebpf_fragment given = {
-            .src_port = w->f->src_port, .dst_port = w->f->dst_port, .src = src, .dst = dst};
+            .src_port = ctx->pkt->src_port, .dst_port = ctx->pkt->dst_port, .src = src, .dst = dst};
         bpf_map_update_elem(&tenet_fragments, &whole, &given, BPF_ANY);
     }
 }
 
-INLINE const struct ebpf_fragment *first_of(const struct way *w)
+INLINE const struct ebpf_fragment *first_of(const struct packet_ctx *ctx)
 {
-    struct ebpf_fragment_key whole = {.src = w->f->ip.saddr,
-                                      .dst = w->f->ip.daddr,
-                                      .id = w->f->ip.id,
-                                      .protocol = w->f->ip.protocol};
+    struct ebpf_fragment_key whole = {.src = ctx->pkt->ip.saddr,
+                                      .dst = ctx->pkt->ip.daddr,
+                                      .id = ctx->pkt->ip.id,
+                                      .protocol = ctx->pkt->ip.protocol};
     return bpf_map_lookup_elem(&tenet_fragments, &whole);
 }
 
 /* Whether the first fragment was translated; this one is translated the same way. */
-INLINE int follow_first(struct way *w)
+INLINE int follow_first(struct packet_ctx *ctx)
 {
-    const struct ebpf_fragment *first = first_of(w);
+    const struct ebpf_fragment *first = first_of(ctx);
     if (!first || !first->dst) {
         return 0;
     }
     __be32 src = first->src, dst = first->dst;
-    return readdress(w, SOURCE, src) == 0 && readdress(w, DESTINATION, dst) == 0;
+    return readdress(ctx, SOURCE, src) == 0 && readdress(ctx, DESTINATION, dst) == 0;
 }
 
 /* ---- errors ---- */
@@ -58,32 +58,34 @@ struct quote {
     __u32 at, icmp; /* Offset of the quoted header, and of the error. */
 };
 
-INLINE int read_quote(const struct way *w, struct quote *q)
+INLINE int read_quote(const struct packet_ctx *ctx, struct quote *q)
 {
     __u8 type;
-    q->icmp = ETH_HLEN + w->f->ip.ihl * 4;
+    q->icmp = ETH_HLEN + ctx->pkt->ip.ihl * 4;
     q->at = q->icmp + 8;
-    return w->f->ip.protocol == IPPROTO_ICMP && !(w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
-           bpf_skb_load_bytes(w->skb, q->icmp, &type, sizeof type) == 0 && is_icmp_error(type) &&
-           bpf_skb_load_bytes(w->skb, q->at, &q->ip, sizeof q->ip) == 0 && q->ip.ihl >= 5 &&
+    return ctx->pkt->ip.protocol == IPPROTO_ICMP &&
+           !(ctx->pkt->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
+           bpf_skb_load_bytes(ctx->skb, q->icmp, &type, sizeof type) == 0 && is_icmp_error(type) &&
+           bpf_skb_load_bytes(ctx->skb, q->at, &q->ip, sizeof q->ip) == 0 && q->ip.ihl >= 5 &&
            is_tcp_or_udp(&q->ip) && !(q->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) &&
-           bpf_skb_load_bytes(w->skb, q->at + q->ip.ihl * 4, q->ports, sizeof q->ports) == 0;
+           bpf_skb_load_bytes(ctx->skb, q->at + q->ip.ihl * 4, q->ports, sizeof q->ports) == 0;
 }
 
 /* Replaces an end in the quote. The sum of the quoted IP header including its checksum stays
  * equal, so the error's own checksum changes by the port alone. */
-INLINE int requote(struct way *w, const struct quote *q, int which, __be32 addr, __be16 port)
+INLINE int requote(struct packet_ctx *ctx, const struct quote *q, int which, __be32 addr,
+                   __be16 port)
 {
     __be32 old = which == SOURCE ? q->ip.saddr : q->ip.daddr;
     __be16 old_port = q->ports[which == SOURCE ? 0 : 1];
     __u32 addr_at = q->at + (which == SOURCE ? (__u32) __builtin_offsetof(struct iphdr, saddr)
                                              : (__u32) __builtin_offsetof(struct iphdr, daddr));
     __u32 port_at = q->at + q->ip.ihl * 4 + (which == SOURCE ? 0 : 2);
-    return bpf_l3_csum_replace(w->skb, q->at + (__u32) __builtin_offsetof(struct iphdr, check), old,
-                               addr, sizeof addr) < 0 ||
-                   bpf_skb_store_bytes(w->skb, addr_at, &addr, sizeof addr, 0) < 0 ||
-                   bpf_l4_csum_replace(w->skb, q->icmp + 2, old_port, port, sizeof port) < 0 ||
-                   bpf_skb_store_bytes(w->skb, port_at, &port, sizeof port, 0) < 0
+    return bpf_l3_csum_replace(ctx->skb, q->at + (__u32) __builtin_offsetof(struct iphdr, check),
+                               old, addr, sizeof addr) < 0 ||
+                   bpf_skb_store_bytes(ctx->skb, addr_at, &addr, sizeof addr, 0) < 0 ||
+                   bpf_l4_csum_replace(ctx->skb, q->icmp + 2, old_port, port, sizeof port) < 0 ||
+                   bpf_skb_store_bytes(ctx->skb, port_at, &port, sizeof port, 0) < 0
                ? -1
                : 0;
 }
@@ -102,10 +104,10 @@ INLINE const struct ebpf_chosen *quoted_connection(const struct quote *q, __u8 w
 }
 
 /* Reverts the translation in an error about a pod's packet to a service. */
-static __attribute__((noinline)) int restore_quote(struct way *w)
+static __attribute__((noinline)) int restore_quote(struct packet_ctx *ctx)
 {
     struct quote q;
-    if (!read_quote(w, &q) || q.ip.saddr != w->f->ip.daddr) {
+    if (!read_quote(ctx, &q) || q.ip.saddr != ctx->pkt->ip.daddr) {
         return 0;
     }
     const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
@@ -113,68 +115,69 @@ static __attribute__((noinline)) int restore_quote(struct way *w)
         return 0;
     }
     struct ebpf_backend service = asked->backend;
-    return requote(w, &q, DESTINATION, service.addr, service.port) < 0 ||
-                   (w->f->ip.saddr == q.ip.daddr && readdress(w, SOURCE, service.addr) < 0)
+    return requote(ctx, &q, DESTINATION, service.addr, service.port) < 0 ||
+                   (ctx->pkt->ip.saddr == q.ip.daddr && readdress(ctx, SOURCE, service.addr) < 0)
                ? -1
                : 0;
 }
 
 /* Translates a pod's error about a service's answer for the backend that sent it; returns
  * whether it is such an error. */
-static __attribute__((noinline)) int follow_quote(struct way *w)
+static __attribute__((noinline)) int follow_quote(struct packet_ctx *ctx)
 {
     struct quote q;
-    __be32 itself = bpf_htonl(ITSELF), pod = w->f->ip.saddr;
-    if (!read_quote(w, &q) || q.ip.saddr != w->f->ip.daddr || q.ip.daddr != pod) {
+    __be32 itself = bpf_htonl(ITSELF), pod = ctx->pkt->ip.saddr;
+    if (!read_quote(ctx, &q) || q.ip.saddr != ctx->pkt->ip.daddr || q.ip.daddr != pod) {
         return 0;
     }
-    if (w->f->ip.daddr == itself) { /* About a packet that the pod sent to itself by a service. */
+    if (ctx->pkt->ip.daddr ==
+        itself) { /* About a packet that the pod sent to itself by a service. */
         const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
         if (!asked) {
             return 0;
         }
         struct ebpf_backend service = asked->backend;
-        return requote(w, &q, DESTINATION, service.addr, service.port) == 0 &&
-               requote(w, &q, SOURCE, pod, q.ports[0]) == 0 &&
-               readdress(w, SOURCE, service.addr) == 0 && readdress(w, DESTINATION, pod) == 0;
+        return requote(ctx, &q, DESTINATION, service.addr, service.port) == 0 &&
+               requote(ctx, &q, SOURCE, pod, q.ports[0]) == 0 &&
+               readdress(ctx, SOURCE, service.addr) == 0 && readdress(ctx, DESTINATION, pod) == 0;
     }
     const struct ebpf_chosen *c = quoted_connection(&q, EBPF_ONWARD);
     if (!c) {
         return 0;
     }
     struct ebpf_backend backend = c->backend;
-    if (requote(w, &q, SOURCE, backend.addr, backend.port) < 0 ||
-        readdress(w, DESTINATION, backend.addr) < 0) {
+    if (requote(ctx, &q, SOURCE, backend.addr, backend.port) < 0 ||
+        readdress(ctx, DESTINATION, backend.addr) < 0) {
         return 0;
     }
-    return backend.addr != pod || (requote(w, &q, DESTINATION, itself, q.ports[1]) == 0 &&
-                                   readdress(w, SOURCE, itself) == 0);
+    return backend.addr != pod || (requote(ctx, &q, DESTINATION, itself, q.ports[1]) == 0 &&
+                                   readdress(ctx, SOURCE, itself) == 0);
 }
 
 /* ---- both ---- */
 
-INLINE int is_later(const struct way *w)
+INLINE int is_later(const struct packet_ctx *ctx)
 {
-    return (w->f->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) != 0;
+    return (ctx->pkt->ip.frag_off & bpf_htons(FRAGMENT_OFFSET)) != 0;
 }
 
 /* Gives packets of a backend the service's address as source. */
-INLINE int restore_related(struct way *w)
+INLINE int restore_related(struct packet_ctx *ctx)
 {
-    if (is_later(w)) {
-        const struct ebpf_fragment *first = first_of(w);
-        return first && !first->dst ? readdress(w, SOURCE, first->src) : 0;
+    if (is_later(ctx)) {
+        const struct ebpf_fragment *first = first_of(ctx);
+        return first && !first->dst ? readdress(ctx, SOURCE, first->src) : 0;
     }
-    return w->f->ip.protocol == IPPROTO_ICMP ? restore_quote(w) : 0;
+    return ctx->pkt->ip.protocol == IPPROTO_ICMP ? restore_quote(ctx) : 0;
 }
 
 /* Whether a pod's packet belongs to a connection to a service; its destination is then the
  * connection's. */
-INLINE int follow_service(struct way *w)
+INLINE int follow_service(struct packet_ctx *ctx)
 {
-    int follows = is_later(w)                         ? follow_first(w)
-                  : w->f->ip.protocol == IPPROTO_ICMP ? follow_quote(w)
-                                                      : 0;
-    w->f->translated |= (__u8) follows;
+    int follows = is_later(ctx)                           ? follow_first(ctx)
+                  : ctx->pkt->ip.protocol == IPPROTO_ICMP ? follow_quote(ctx)
+                                                          : 0;
+    ctx->pkt->translated |= (__u8) follows;
     return follows;
 }

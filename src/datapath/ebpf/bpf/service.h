@@ -38,33 +38,34 @@ struct {
 } tenet_affinity SEC(".maps");
 
 /* Gives a backend's answer the address of the service that was asked. */
-INLINE int restore_service(struct way *w)
+INLINE int restore_service(struct packet_ctx *ctx)
 {
-    if (UNLIKELY(!w->settings->has_services)) {
+    if (UNLIKELY(!ctx->settings->has_services)) {
         return 0;
     }
-    if (LIKELY(!may_have_asked(w->f->ip.daddr))) {
+    if (LIKELY(!may_have_asked(ctx->pkt->ip.daddr))) {
         return 0;
     }
-    if (!w->f->has_ports) {
-        return restore_related(w);
+    if (!ctx->pkt->has_ports) {
+        return restore_related(ctx);
     }
-    struct ebpf_connection_key key = connection_of(w, EBPF_BACK);
+    struct ebpf_connection_key key = connection_of(ctx, EBPF_BACK);
     const struct ebpf_chosen *asked = bpf_map_lookup_elem(&tenet_conns, &key);
-    lead_fragments(w, asked ? asked->backend.addr : 0, 0);
-    return asked ? rewrite(w, SOURCE, asked->backend.addr, asked->backend.port) : 0;
+    lead_fragments(ctx, asked ? asked->backend.addr : 0, 0);
+    return asked ? rewrite(ctx, SOURCE, asked->backend.addr, asked->backend.port) : 0;
 }
 
-INLINE const struct ebpf_service *find_service(const struct way *w, struct ebpf_service_key *key)
+INLINE const struct ebpf_service *find_service(const struct packet_ctx *ctx,
+                                               struct ebpf_service_key *key)
 {
     *key = (struct ebpf_service_key){
-        .addr = w->f->ip.daddr, .port = w->f->dst_port, .protocol = w->f->ip.protocol};
+        .addr = ctx->pkt->ip.daddr, .port = ctx->pkt->dst_port, .protocol = ctx->pkt->ip.protocol};
     const struct ebpf_service *s = bpf_map_lookup_elem(&tenet_services, key);
-    if (s || (w->route && w->route->kind == EBPF_SERVICE)) {
+    if (s || (ctx->route && ctx->route->kind == EBPF_SERVICE)) {
         return s;
     }
-    __u32 host = bpf_ntohl(w->f->ip.daddr);
-    if (w->f->ip.daddr == w->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
+    __u32 host = bpf_ntohl(ctx->pkt->ip.daddr);
+    if (ctx->pkt->ip.daddr == ctx->settings->host || bpf_map_lookup_elem(&tenet_vteps, &host)) {
         key->addr = 0;
         return bpf_map_lookup_elem(&tenet_services, key);
     }
@@ -84,11 +85,11 @@ INLINE int serves(const struct ebpf_service_key *service, const struct ebpf_chos
     return bpf_map_lookup_elem(&tenet_serving, &key) != NULL;
 }
 
-INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
+INLINE int choose(const struct packet_ctx *ctx, const struct ebpf_service_key *key,
                   const struct ebpf_service *s, struct ebpf_chosen *ret)
 {
     __u32 now = (__u32) (bpf_ktime_get_ns() / 1000000000);
-    struct ebpf_affinity_key client = {.service = *key, .client = w->f->ip.saddr};
+    struct ebpf_affinity_key client = {.service = *key, .client = ctx->pkt->ip.saddr};
     struct ebpf_chosen *last = s->affinity_s ? bpf_map_lookup_elem(&tenet_affinity, &client) : NULL;
     if (last && now - last->asked_s < s->affinity_s && serves(key, last)) {
         *ret = *last;
@@ -113,18 +114,19 @@ INLINE int choose(const struct way *w, const struct ebpf_service_key *key,
 
 /* A connection keeps its backend; a new connection whose remembered backend no longer serves
  * gets another. */
-INLINE const struct ebpf_chosen *known(const struct way *w, const struct ebpf_service_key *key,
+INLINE const struct ebpf_chosen *known(const struct packet_ctx *ctx,
+                                       const struct ebpf_service_key *key,
                                        const struct ebpf_connection_key *onward)
 {
     const struct ebpf_chosen *c = bpf_map_lookup_elem(&tenet_conns, onward);
-    return c && (!w->f->begins || serves(key, c)) ? c : NULL;
+    return c && (!ctx->pkt->begins || serves(key, c)) ? c : NULL;
 }
 
 /* A connection between the same ends that does not go to the service gets untranslated answers. */
-INLINE void forget_service(const struct way *w)
+INLINE void forget_service(const struct packet_ctx *ctx)
 {
-    if (UNLIKELY(w->f->begins)) {
-        struct ebpf_connection_key back = answers_to(w);
+    if (UNLIKELY(ctx->pkt->begins)) {
+        struct ebpf_connection_key back = answers_to(ctx);
         if (bpf_map_lookup_elem(&tenet_conns, &back)) {
             bpf_map_delete_elem(&tenet_conns, &back);
         }
@@ -132,43 +134,45 @@ INLINE void forget_service(const struct way *w)
 }
 
 /* Sends the packet to that backend instead; returns 0, or the cause of a drop. */
-INLINE __u32 send_to(struct way *w, const struct ebpf_backend *b)
+INLINE __u32 send_to(struct packet_ctx *ctx, const struct ebpf_backend *b)
 {
     /* A pod reaches itself from an address that no pod has, so that it answers to that address. */
-    int itself = b->addr == w->f->ip.saddr;
-    w->f->asked = w->f->ip.daddr;
-    w->f->asked_port = w->f->dst_port;
-    w->f->translated = 1;
-    lead_fragments(w, itself ? bpf_htonl(ITSELF) : 0, b->addr);
-    if (rewrite(w, DESTINATION, b->addr, b->port) < 0 ||
-        (itself && rewrite(w, SOURCE, bpf_htonl(ITSELF), w->f->src_port) < 0)) {
+    int itself = b->addr == ctx->pkt->ip.saddr;
+    ctx->pkt->asked = ctx->pkt->ip.daddr;
+    ctx->pkt->asked_port = ctx->pkt->dst_port;
+    ctx->pkt->translated = 1;
+    lead_fragments(ctx, itself ? bpf_htonl(ITSELF) : 0, b->addr);
+    if (rewrite(ctx, DESTINATION, b->addr, b->port) < 0 ||
+        (itself && rewrite(ctx, SOURCE, bpf_htonl(ITSELF), ctx->pkt->src_port) < 0)) {
         return EBPF_SERVICE_INVALID;
     }
     return EBPF_NOT_DROPPED;
 }
 
 /* Sends the pod's packet to a backend of the service; returns 0, or the cause of a drop. */
-static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebpf_service_key *key,
+static __attribute__((noinline)) __u32 translate(struct packet_ctx *ctx,
+                                                 const struct ebpf_service_key *key,
                                                  const struct ebpf_service *s, __u32 vnid)
 {
-    if (w->settings->compare_vnids && !may_reach(vnid, s->vnid) &&
+    if (ctx->settings->compare_vnids && !may_reach(vnid, s->vnid) &&
         !((s->flags & EBPF_SERVICE_ALSO) && may_reach(vnid, s->also_vnid))) {
         return EBPF_SERVICE_FOREIGN;
     }
-    if (w->settings->services_by_host && s->count && !(s->flags & EBPF_SERVICE_HOST_PORT)) {
+    if (ctx->settings->services_by_host && s->count && !(s->flags & EBPF_SERVICE_HOST_PORT)) {
         return EBPF_NOT_DROPPED;
     }
-    struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
-    const struct ebpf_chosen *c = known(w, key, &onward);
+    struct ebpf_connection_key onward = connection_of(ctx, EBPF_ONWARD);
+    const struct ebpf_chosen *c = known(ctx, key, &onward);
     struct ebpf_chosen chosen;
     if (c) {
         chosen = *c;
-    } else if (choose(w, key, s, &chosen) < 0) {
+    } else if (choose(ctx, key, s, &chosen) < 0) {
         return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
     }
-    struct ebpf_chosen asked = {.backend = {.addr = w->f->ip.daddr, .port = w->f->dst_port}};
-    __be32 from = w->f->ip.saddr;
-    __u32 cause = send_to(w, &chosen.backend);
+    struct ebpf_chosen asked = {
+        .backend = {.addr = ctx->pkt->ip.daddr, .port = ctx->pkt->dst_port}};
+    __be32 from = ctx->pkt->ip.saddr;
+    __u32 cause = send_to(ctx, &chosen.backend);
     if (cause != EBPF_NOT_DROPPED) {
         return cause;
     }
@@ -176,7 +180,7 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
     if (asked_any && !*asked_any) {
         *asked_any = 1;
     }
-    struct ebpf_connection_key back = answers_to(w);
+    struct ebpf_connection_key back = answers_to(ctx);
     const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
     if (!was || was->backend.addr != asked.backend.addr ||
         was->backend.port != asked.backend.port) {
@@ -189,9 +193,10 @@ static __attribute__((noinline)) __u32 translate(struct way *w, const struct ebp
 }
 
 /* A removed service keeps its established connections. */
-INLINE __u32 go_on(struct way *w)
+INLINE __u32 go_on(struct packet_ctx *ctx)
 {
-    struct ebpf_connection_key onward = connection_of(w, EBPF_ONWARD);
-    const struct ebpf_chosen *c = w->f->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
-    return c ? send_to(w, &c->backend) : EBPF_NOT_DROPPED;
+    struct ebpf_connection_key onward = connection_of(ctx, EBPF_ONWARD);
+    const struct ebpf_chosen *c =
+        ctx->pkt->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
+    return c ? send_to(ctx, &c->backend) : EBPF_NOT_DROPPED;
 }

@@ -3,7 +3,7 @@
  * (docs/ebpf.md). */
 #pragma once
 
-#include "datapath/ebpf/bpf/way.h"
+#include "datapath/ebpf/bpf/context.h"
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -81,38 +81,39 @@ __attribute__((noinline)) int tenet_tell(void)
 }
 
 /* Somebody watches. */
-INLINE void tell(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
+INLINE void tell(const struct packet_ctx *ctx, __u32 verdict, __u32 cause, __u32 target,
+                 __u32 tunnel_id)
 {
     struct ebpf_watched *told = watched();
     if (!told) {
         return;
     }
     struct ebpf_event *e = &told->now;
-    e->src = w->f->ip.saddr;
-    e->dst = w->f->ip.daddr;
-    e->asked = w->f->asked;
-    e->src_port = w->f->src_port;
-    e->dst_port = w->f->dst_port;
-    e->asked_port = w->f->asked_port;
-    e->eth_type = w->f->eth.h_proto;
-    e->protocol = w->f->ip.protocol;
-    e->entry = (__u8) w->entry;
+    e->src = ctx->pkt->ip.saddr;
+    e->dst = ctx->pkt->ip.daddr;
+    e->asked = ctx->pkt->asked;
+    e->src_port = ctx->pkt->src_port;
+    e->dst_port = ctx->pkt->dst_port;
+    e->asked_port = ctx->pkt->asked_port;
+    e->eth_type = ctx->pkt->eth.h_proto;
+    e->protocol = ctx->pkt->ip.protocol;
+    e->entry = (__u8) ctx->entry;
     e->verdict = (__u8) verdict;
     e->cause = (__u8) cause;
-    e->port = w->f->port;
-    e->outer_src = w->f->outer_src;
+    e->port = ctx->pkt->port;
+    e->outer_src = ctx->pkt->outer_src;
     e->tunnel_id = tunnel_id;
     e->target = target;
-    e->size = w->skb->len;
+    e->size = ctx->skb->len;
     tenet_tell();
 }
 
 /* Data of a TCP connection whose beginning was reported: only one packet in so many is looked
  * at. */
-INLINE int is_one_of_many(const struct way *w, __u32 verdict)
+INLINE int is_one_of_many(const struct packet_ctx *ctx, __u32 verdict)
 {
-    return verdict != EBPF_DROP && w->f->ip.protocol == IPPROTO_TCP &&
-           w->skb->len >= EBPF_DATA_SIZE && ++w->f->passed % EBPF_DATA_LOOKED_AT != 0;
+    return verdict != EBPF_DROP && ctx->pkt->ip.protocol == IPPROTO_TCP &&
+           ctx->skb->len >= EBPF_DATA_SIZE && ++ctx->pkt->passed % EBPF_DATA_LOOKED_AT != 0;
 }
 
 /* Leaves the verdict for tests to read (EBPF_CB_VERDICT). */
@@ -126,13 +127,14 @@ INLINE void leave_note(struct __sk_buff *skb, __u32 verdict, __u32 cause, __u32 
     }
 }
 
-INLINE void note(const struct way *w, __u32 verdict, __u32 cause, __u32 target, __u32 tunnel_id)
+INLINE void note(const struct packet_ctx *ctx, __u32 verdict, __u32 cause, __u32 target,
+                 __u32 tunnel_id)
 {
-    leave_note(w->skb, verdict, cause, target, tunnel_id);
+    leave_note(ctx->skb, verdict, cause, target, tunnel_id);
     /* A refusal was reported as a drop, and an ARP or ICMP reply of ours is no flow. */
     if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER &&
-        UNLIKELY(w->settings->watch) && !is_one_of_many(w, verdict)) {
-        tell(w, verdict, cause, target, tunnel_id);
+        UNLIKELY(ctx->settings->watch) && !is_one_of_many(ctx, verdict)) {
+        tell(ctx, verdict, cause, target, tunnel_id);
     }
 }
 
@@ -144,8 +146,8 @@ INLINE void count(__u32 which)
     }
 }
 
-INLINE void tell_drop(const struct way *w, __u32 cause)
+INLINE void tell_drop(const struct packet_ctx *ctx, __u32 cause)
 {
     count(cause);
-    note(w, EBPF_DROP, cause, 0, w->f->tunnel_id);
+    note(ctx, EBPF_DROP, cause, 0, ctx->pkt->tunnel_id);
 }
