@@ -130,7 +130,7 @@ static enum model_cause check_tunnel(const struct sdn_network *net, uint32_t out
 static bool is_answer(const struct model_packet *p)
 {
     return p->ip.connection == MODEL_REPLY || p->ip.connection == MODEL_RELATED ||
-           (p->ip.connection == MODEL_ONWARD && p->ip.later_fragment && !p->ip.denied);
+           (p->ip.connection == MODEL_ORIGINAL && p->ip.later_fragment && !p->ip.denied);
 }
 
 static bool is_denied_answer(const struct model_node *n, const struct model_packet *p)

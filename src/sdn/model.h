@@ -41,9 +41,9 @@ enum model_entry {
 /* State of a packet in the connection tracker, under ovs-networkpolicy. */
 enum model_connection {
     MODEL_NEW,
-    MODEL_ONWARD,  /* Part of an existing connection, in its original direction. */
-    MODEL_REPLY,   /* The other way. */
-    MODEL_RELATED, /* An ICMP error about an existing connection. */
+    MODEL_ORIGINAL, /* Part of an existing connection, in its original direction. */
+    MODEL_REPLY,    /* The other way. */
+    MODEL_RELATED,  /* An ICMP error about an existing connection. */
     MODEL_INVALID,
 };
 

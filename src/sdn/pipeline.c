@@ -330,7 +330,7 @@ static void base_state(struct of_flow_list *out)
         state_is(&b, 140, OF_CT_NEW, OF_CT_NEW);
         of_match_ip_proto(&b, IP_TCP);
         of_match_tcp_flags(&b, ends[i]);
-        end_state(&b, STATE_ONWARD, out);
+        end_state(&b, STATE_ORIGINAL, out);
     }
     state_is(&b, 100, OF_CT_NEW, OF_CT_NEW);
     end_state(&b, STATE_NEW, out);

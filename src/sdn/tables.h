@@ -57,7 +57,7 @@ enum table {
 
 /* REG_STATE: state of the packet by the connection tracker and earlier verdicts. */
 /* Of an existing connection, or of a packet that can have none: judged again. */
-#define STATE_ONWARD 0
+#define STATE_ORIGINAL 0
 #define STATE_NEW 1 /* Judged and allowed; its delivery commits the connection. */
 /* The whole pod network is one zone: its addresses are unique. But Open vSwitch's own tracker
  * has no ports of SCTP: there each association has a zone by a hash of its addresses and ports. */

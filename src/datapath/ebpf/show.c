@@ -146,7 +146,8 @@ static void show_connection(const void *key, const void *value, struct json *k, 
     json_set(k, "from", json_stringf("%s:%u", IP4_TEXT(ntohl(c->src)), ntohs(c->src_port)));
     json_set(k, "to", json_stringf("%s:%u", IP4_TEXT(ntohl(c->dst)), ntohs(c->dst_port)));
     json_set_string(k, "protocol", explain_proto_name(c->protocol));
-    set_backend(v, c->way == EBPF_BACK ? "comesFromService" : "goesToBackend", &chosen->backend);
+    set_backend(v, c->dir == EBPF_DIR_REPLY ? "comesFromService" : "goesToBackend",
+                &chosen->backend);
 }
 
 static void show_affinity(const void *key, const void *value, struct json *k, struct json *v)

@@ -181,7 +181,7 @@ void make_frame(const struct cluster *c, struct frame *f)
     uint16_t type = get16(f, 12);
     f->size = MAX(f->size, type == MODEL_ETH_IP4 ? 34u : type == 0x86dd ? 54u : RANDOM_FRAME_MIN);
     if (!error) {
-        f->connection = chance(50) ? MODEL_NEW : chance(50) ? MODEL_ONWARD : MODEL_REPLY;
+        f->connection = chance(50) ? MODEL_NEW : chance(50) ? MODEL_ORIGINAL : MODEL_REPLY;
     }
     f->denied = f->connection != MODEL_NEW && chance(30);
 }

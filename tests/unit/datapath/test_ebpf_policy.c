@@ -344,7 +344,7 @@ static void errors_about_connections_of_others_are_dropped(void **state)
     assert_int_equal(udp(B, OUTSIDE, 80, 53), MODEL_EGRESS_DENIED);
     assert_int_equal(error_about(A, B, B, OUTSIDE, UDP, 80, 53), MODEL_FORGED_ERROR);
     struct frame known = frame_of(B, OUTSIDE, UDP, 80, 53, 0);
-    assert_true(tracked_put(&program, known.bytes, known.size, MODEL_ONWARD, false));
+    assert_true(tracked_put(&program, known.bytes, known.size, MODEL_ORIGINAL, false));
     assert_int_equal(error_about(A, B, B, OUTSIDE, UDP, 80, 53), MODEL_FORGED_ERROR);
     assert_true(tracked_put(&program, known.bytes, known.size, MODEL_REPLY, false));
     assert_int_equal(error_about(A, B, B, OUTSIDE, UDP, 80, 53), MODEL_FORGED_ERROR);
@@ -392,7 +392,7 @@ static void routers_speak_about_packets_of_others(void **state)
     (void) state;
     struct frame known = frame_of(B, OUTSIDE, UDP, 80, 53, 0);
     assert_false(host_delivers(ROUTER, B, B, OUTSIDE));
-    assert_true(tracked_put(&program, known.bytes, known.size, MODEL_ONWARD, false));
+    assert_true(tracked_put(&program, known.bytes, known.size, MODEL_ORIGINAL, false));
     assert_true(host_delivers(ROUTER, B, B, OUTSIDE));
 }
 

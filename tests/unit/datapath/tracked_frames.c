@@ -117,12 +117,12 @@ static bool put(const struct program *p, const struct ebpf_tracked_key *key, uns
 }
 
 bool tracked_put(const struct program *p, const unsigned char *frame, size_t size,
-                 enum model_connection way, bool denied)
+                 enum model_connection dir, bool denied)
 {
     struct ebpf_tracked_key key;
     unsigned from;
     return tracked_key_of(frame, size, &key, &from) &&
-           put(p, &key, way == MODEL_ONWARD ? from : !from, denied);
+           put(p, &key, dir == MODEL_ORIGINAL ? from : !from, denied);
 }
 
 bool tracked_put_quoted(const struct program *p, const unsigned char *frame, size_t size,

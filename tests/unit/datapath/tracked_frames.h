@@ -17,10 +17,10 @@ bool tracked_key_of(const unsigned char *frame, size_t size, struct ebpf_tracked
 bool tracked_may_begin(const unsigned char *frame, size_t size);
 /* No connections and no fragments are known. */
 void tracked_clear(const struct program *p);
-/* One alone is, which the frame is of in this way (MODEL_ONWARD, MODEL_REPLY).  False:
+/* One alone is, whose packet the frame is in this direction (MODEL_ORIGINAL, MODEL_REPLY).  False:
  * it can be of none. */
 bool tracked_put(const struct program *p, const unsigned char *frame, size_t size,
-                 enum model_connection way, bool denied);
+                 enum model_connection dir, bool denied);
 /* Likewise the one of the packet that the frame, an ICMP error, quotes.  False: its
  * receiver sent no such packet. */
 bool tracked_put_quoted(const struct program *p, const unsigned char *frame, size_t size,

@@ -164,7 +164,7 @@ void switch_side_send(struct switch_side *s, const struct model_node *n,
                       const struct model_packet *p, const char *flow, const char *hex)
 {
     static const char *const states[] = {[MODEL_NEW] = "trk,new",
-                                         [MODEL_ONWARD] = "trk,est",
+                                         [MODEL_ORIGINAL] = "trk,est",
                                          [MODEL_REPLY] = "trk,est,rpl",
                                          [MODEL_RELATED] = "trk,rel",
                                          [MODEL_INVALID] = "trk,inv"};
@@ -263,7 +263,7 @@ void switch_expected_text(const struct sdn_network *n, const struct model_packet
     struct mac gateway = mac_from_ip4(sdn_gateway(n));
     char port[16];
     bool tracked = policy && p->eth_type == MODEL_ETH_IP4;
-    bool onward = p->ip.connection == MODEL_ONWARD;
+    bool onward = p->ip.connection == MODEL_ORIGINAL;
     if (tracked && (v->cause == MODEL_EGRESS_DENIED || v->cause == MODEL_INGRESS_DENIED) &&
         onward && !p->ip.denied) {
         strbuf_adds(ret, "denied from now on, ");

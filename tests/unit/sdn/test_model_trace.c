@@ -553,7 +553,7 @@ static void make_connection(const struct cluster *c, struct model_packet *p)
         make_error(c, p);
         return;
     }
-    static const enum model_connection states[] = {MODEL_NEW, MODEL_ONWARD, MODEL_REPLY,
+    static const enum model_connection states[] = {MODEL_NEW, MODEL_ORIGINAL, MODEL_REPLY,
                                                    MODEL_INVALID};
     p->ip.connection = chance(50) ? MODEL_NEW : PICK(states);
     p->ip.denied = p->ip.connection != MODEL_NEW && p->ip.connection != MODEL_INVALID && chance(40);

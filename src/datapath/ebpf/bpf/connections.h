@@ -20,14 +20,14 @@ struct {
     __type(value, struct ebpf_clients);
 } tenet_clients SEC(".maps");
 
-INLINE struct ebpf_connection_key connection_of(const struct packet_ctx *ctx, __u8 way)
+INLINE struct ebpf_connection_key connection_of(const struct packet_ctx *ctx, __u8 dir)
 {
     return (struct ebpf_connection_key){.src = ctx->pkt->ip.saddr,
                                         .dst = ctx->pkt->ip.daddr,
                                         .src_port = ctx->pkt->src_port,
                                         .dst_port = ctx->pkt->dst_port,
                                         .protocol = ctx->pkt->ip.protocol,
-                                        .way = way};
+                                        .dir = dir};
 }
 
 /* Whether a pod has sent anything to a service; NULL: unknown. */
@@ -52,5 +52,5 @@ INLINE struct ebpf_connection_key answers_to(const struct packet_ctx *ctx)
                                         .src_port = ctx->pkt->dst_port,
                                         .dst_port = ctx->pkt->src_port,
                                         .protocol = ctx->pkt->ip.protocol,
-                                        .way = EBPF_BACK};
+                                        .dir = EBPF_DIR_REPLY};
 }

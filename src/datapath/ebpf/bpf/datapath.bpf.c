@@ -58,7 +58,7 @@ enum step { AS_SENT, ELSEWHERE, TO_HOST, TO_SENDER, TO_NOBODY };
 /* The answer of a pod that reached itself by a service. */
 INLINE int answer_itself(struct packet_ctx *ctx)
 {
-    struct ebpf_connection_key key = connection_of(ctx, EBPF_BACK);
+    struct ebpf_connection_key key = connection_of(ctx, EBPF_DIR_REPLY);
     const struct ebpf_chosen *asked =
         ctx->pkt->has_ports ? bpf_map_lookup_elem(&tenet_conns, &key) : NULL;
     __be32 itself = ctx->pkt->ip.saddr;

@@ -149,11 +149,14 @@ struct ebpf_serving_key {
  * last. The programs write these, and the kernel evicts the oldest (LRU). */
 #define EBPF_CONNECTIONS "tenet_conns"
 #define EBPF_CONNECTIONS_MAX 65536
-enum ebpf_way { EBPF_ONWARD, EBPF_BACK };
+enum ebpf_ct_dir {                    /* As in conntrack. */
+                   EBPF_DIR_ORIGINAL, /* To the service. */
+                   EBPF_DIR_REPLY,    /* From the backend. */
+};
 struct ebpf_connection_key { /* The packet's fields before any translation. */
     __be32 src, dst;
     __be16 src_port, dst_port;
-    __u8 protocol, way;
+    __u8 protocol, dir;
     __u8 zero[2];
 };
 /* Pods that have sent to a service, by the low bits of their address; written by the programs:
@@ -172,9 +175,9 @@ struct ebpf_affinity_key {
     struct ebpf_service_key service;
     __be32 client;
 };
-struct ebpf_chosen { /* EBPF_BACK: the service's address and port. */
-    struct ebpf_backend backend;
-    __u32 asked_s; /* EBPF_AFFINITY: when the client last connected. */
+struct ebpf_chosen {
+    struct ebpf_backend backend; /* With EBPF_DIR_REPLY the service's address and port. */
+    __u32 asked_s;               /* EBPF_AFFINITY: when the client last connected. */
 };
 
 /* ICMP errors sent to pods, by address: at most EBPF_REFUSALS_A_SECOND each. */

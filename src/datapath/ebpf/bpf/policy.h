@@ -104,8 +104,14 @@ struct {
 #define TCP_FIN 1
 #define TCP_RST 4
 
-/* The packet's relation to the known connections. */
-enum connection { BEGINS, ONWARD, ANSWERS, RELATED, OF_NONE };
+/* The packet's relation to the tracked connections, in the words of Linux's conntrack. */
+enum connection {
+    CT_NEW,      /* Of no tracked connection; it may begin one. */
+    CT_ORIGINAL, /* In the direction of the connection's first packet. */
+    CT_REPLY,    /* In the other direction. */
+    CT_RELATED,  /* An ICMP error about a packet of the connection. */
+    CT_NONE,     /* Of no tracked connection, and it cannot begin one. */
+};
 
 INLINE __u32 seconds(void)
 {
@@ -184,7 +190,7 @@ INLINE void look_up_quoted(struct __sk_buff *skb, struct judged *p, __u32 at)
     key_of(&e, &p->key);
     const struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
     if (t && !ebpf_tracked_is_over(t, ip.protocol, seconds())) {
-        p->connection = RELATED;
+        p->connection = CT_RELATED;
         p->denied = t->denied;
         p->forged = p->from_pod && ip.daddr != p->src;
     }
@@ -271,7 +277,7 @@ INLINE int read_ends(struct __sk_buff *skb, struct judged *p, struct ends *e)
 
 INLINE void refresh(struct ebpf_tracked *t, const struct judged *p, __u32 now)
 {
-    if (p->connection == ANSWERS && !t->answered) {
+    if (p->connection == CT_REPLY && !t->answered) {
         t->answered = 1;
     }
     if (p->tcp_flags & TCP_RST) {
@@ -290,10 +296,10 @@ enum judging { PASSES, IS_JUDGED, IS_DENIED, IS_FORGED };
 /* Decides for a packet whose connection cannot be determined by read_ends(). */
 INLINE int judging_of_none(const struct judged *p)
 {
-    if (p->connection == RELATED && p->denied) {
+    if (p->connection == CT_RELATED && p->denied) {
         return IS_DENIED;
     }
-    return p->forged ? IS_FORGED : p->connection == RELATED ? PASSES : IS_JUDGED;
+    return p->forged ? IS_FORGED : p->connection == CT_RELATED ? PASSES : IS_JUDGED;
 }
 
 /* Finds the connection of the packet. */
@@ -306,26 +312,26 @@ __attribute__((noinline)) int tenet_track(struct __sk_buff *skb)
         return IS_JUDGED;
     }
     p->generation = p->judged_in = *(volatile __u64 *) &g->current;
-    p->connection = OF_NONE;
+    p->connection = CT_NONE;
     p->denied = p->forged = p->tcp_flags = 0;
     p->port = 0;
     if (!read_ends(skb, p, &e)) {
         return judging_of_none(p);
     }
     p->from = key_of(&e, &p->key);
-    p->connection = p->may_begin ? BEGINS : OF_NONE;
+    p->connection = p->may_begin ? CT_NEW : CT_NONE;
     struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
     int anew = t && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && (t->ended[0] || t->ended[1]);
     __u32 now = t ? seconds() : 0;
     if (!t || anew || ebpf_tracked_is_over(t, e.protocol, now)) {
         return IS_JUDGED;
     }
-    p->connection = t->first == p->from ? ONWARD : ANSWERS;
+    p->connection = t->first == p->from ? CT_ORIGINAL : CT_REPLY;
     p->denied = t->denied;
     if (p->denied) {
-        return p->connection == ANSWERS ? IS_DENIED : IS_JUDGED;
+        return p->connection == CT_REPLY ? IS_DENIED : IS_JUDGED;
     }
-    if (p->connection == ONWARD && t->generation != p->generation && !is_later_fragment(p)) {
+    if (p->connection == CT_ORIGINAL && t->generation != p->generation && !is_later_fragment(p)) {
         return IS_JUDGED;
     }
     refresh(t, p, now);
@@ -354,17 +360,17 @@ INLINE void begin_connection(const struct judged *p)
 __attribute__((noinline)) int tenet_remember(void)
 {
     const struct judged *p = packet();
-    if (!p || (p->connection != BEGINS && p->connection != ONWARD)) {
+    if (!p || (p->connection != CT_NEW && p->connection != CT_ORIGINAL)) {
         return 0;
     }
     struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
     if (!t) {
-        if (p->connection == BEGINS) {
+        if (p->connection == CT_NEW) {
             begin_connection(p);
         }
         return 0;
     }
-    if (p->connection == BEGINS) {
+    if (p->connection == CT_NEW) {
         t->first = p->from;
         t->answered = t->ended[0] = t->ended[1] = 0;
     }
@@ -489,7 +495,7 @@ __attribute__((noinline)) int tenet_allows(__u32 dir)
         }
         allowed = 0;
     }
-    if (!allowed && p->connection == ONWARD) {
+    if (!allowed && p->connection == CT_ORIGINAL) {
         struct ebpf_tracked *t = bpf_map_lookup_elem(&tenet_tracked, &p->key);
         if (t) {
             t->denied = 1;

@@ -90,16 +90,16 @@ INLINE int requote(struct packet_ctx *ctx, const struct quote *q, int which, __b
                : 0;
 }
 
-/* The entry for answers to the quoted packet (EBPF_BACK), or for the packet that it answered
- * (EBPF_ONWARD). */
-INLINE const struct ebpf_chosen *quoted_connection(const struct quote *q, __u8 way)
+/* The entry for answers to the quoted packet (EBPF_DIR_REPLY), or for the packet that it answered
+ * (EBPF_DIR_ORIGINAL). */
+INLINE const struct ebpf_chosen *quoted_connection(const struct quote *q, __u8 dir)
 {
     struct ebpf_connection_key key = {.src = q->ip.daddr,
                                       .dst = q->ip.saddr,
                                       .src_port = q->ports[1],
                                       .dst_port = q->ports[0],
                                       .protocol = q->ip.protocol,
-                                      .way = way};
+                                      .dir = dir};
     return bpf_map_lookup_elem(&tenet_conns, &key);
 }
 
@@ -110,7 +110,7 @@ static __attribute__((noinline)) int restore_quote(struct packet_ctx *ctx)
     if (!read_quote(ctx, &q) || q.ip.saddr != ctx->pkt->ip.daddr) {
         return 0;
     }
-    const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
+    const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_DIR_REPLY);
     if (!asked) {
         return 0;
     }
@@ -132,7 +132,7 @@ static __attribute__((noinline)) int follow_quote(struct packet_ctx *ctx)
     }
     if (ctx->pkt->ip.daddr ==
         itself) { /* About a packet that the pod sent to itself by a service. */
-        const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_BACK);
+        const struct ebpf_chosen *asked = quoted_connection(&q, EBPF_DIR_REPLY);
         if (!asked) {
             return 0;
         }
@@ -141,7 +141,7 @@ static __attribute__((noinline)) int follow_quote(struct packet_ctx *ctx)
                requote(ctx, &q, SOURCE, pod, q.ports[0]) == 0 &&
                readdress(ctx, SOURCE, service.addr) == 0 && readdress(ctx, DESTINATION, pod) == 0;
     }
-    const struct ebpf_chosen *c = quoted_connection(&q, EBPF_ONWARD);
+    const struct ebpf_chosen *c = quoted_connection(&q, EBPF_DIR_ORIGINAL);
     if (!c) {
         return 0;
     }

@@ -49,7 +49,7 @@ INLINE int restore_service(struct packet_ctx *ctx)
     if (!ctx->pkt->has_ports) {
         return restore_related(ctx);
     }
-    struct ebpf_connection_key key = connection_of(ctx, EBPF_BACK);
+    struct ebpf_connection_key key = connection_of(ctx, EBPF_DIR_REPLY);
     const struct ebpf_chosen *asked = bpf_map_lookup_elem(&tenet_conns, &key);
     lead_fragments(ctx, asked ? asked->backend.addr : 0, 0);
     return asked ? rewrite(ctx, SOURCE, asked->backend.addr, asked->backend.port) : 0;
@@ -116,9 +116,9 @@ INLINE int choose(const struct packet_ctx *ctx, const struct ebpf_service_key *k
  * gets another. */
 INLINE const struct ebpf_chosen *known(const struct packet_ctx *ctx,
                                        const struct ebpf_service_key *key,
-                                       const struct ebpf_connection_key *onward)
+                                       const struct ebpf_connection_key *original)
 {
-    const struct ebpf_chosen *c = bpf_map_lookup_elem(&tenet_conns, onward);
+    const struct ebpf_chosen *c = bpf_map_lookup_elem(&tenet_conns, original);
     return c && (!ctx->pkt->begins || serves(key, c)) ? c : NULL;
 }
 
@@ -161,8 +161,8 @@ static __attribute__((noinline)) __u32 translate(struct packet_ctx *ctx,
     if (ctx->settings->services_by_host && s->count && !(s->flags & EBPF_SERVICE_HOST_PORT)) {
         return EBPF_NOT_DROPPED;
     }
-    struct ebpf_connection_key onward = connection_of(ctx, EBPF_ONWARD);
-    const struct ebpf_chosen *c = known(ctx, key, &onward);
+    struct ebpf_connection_key original = connection_of(ctx, EBPF_DIR_ORIGINAL);
+    const struct ebpf_chosen *c = known(ctx, key, &original);
     struct ebpf_chosen chosen;
     if (c) {
         chosen = *c;
@@ -187,7 +187,7 @@ static __attribute__((noinline)) __u32 translate(struct packet_ctx *ctx,
         bpf_map_update_elem(&tenet_conns, &back, &asked, BPF_ANY);
     }
     if (!c) {
-        bpf_map_update_elem(&tenet_conns, &onward, &chosen, BPF_ANY);
+        bpf_map_update_elem(&tenet_conns, &original, &chosen, BPF_ANY);
     }
     return EBPF_NOT_DROPPED;
 }
@@ -195,8 +195,8 @@ static __attribute__((noinline)) __u32 translate(struct packet_ctx *ctx,
 /* A removed service keeps its established connections. */
 INLINE __u32 go_on(struct packet_ctx *ctx)
 {
-    struct ebpf_connection_key onward = connection_of(ctx, EBPF_ONWARD);
+    struct ebpf_connection_key original = connection_of(ctx, EBPF_DIR_ORIGINAL);
     const struct ebpf_chosen *c =
-        ctx->pkt->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &onward);
+        ctx->pkt->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &original);
     return c ? send_to(ctx, &c->backend) : EBPF_NOT_DROPPED;
 }

@@ -30,7 +30,7 @@ INLINE int may_be_restored(const struct iphdr *ip, const struct ports *tcp)
                                       .src_port = tcp->ports[0],
                                       .dst_port = tcp->ports[1],
                                       .protocol = IPPROTO_TCP,
-                                      .way = EBPF_BACK};
+                                      .dir = EBPF_DIR_REPLY};
     return bpf_map_lookup_elem(&tenet_conns, &key) != NULL;
 }
 
