@@ -28,7 +28,8 @@ static bool takes_part(const struct sdn_network *n, const struct sdn_remote *r)
     return r->subnet.len > 0 && !prefix_overlaps(r->subnet, n->local);
 }
 
-struct table_row *encode_routes(const struct sdn_network *n, const struct path *ways, size_t *ret_n)
+struct table_row *encode_routes(const struct sdn_network *n, const struct path *paths,
+                                size_t *ret_n)
 {
     struct table_row *rows = xcalloc(n->n_cluster + n->n_remotes + 3, sizeof *rows);
     size_t k = 0;
@@ -48,10 +49,10 @@ struct table_row *encode_routes(const struct sdn_network *n, const struct path *
                                    .vtep = r->host_ip,
                                    .has_fixed = r->has_fixed_vnid,
                                    .fixed_vnid = r->has_fixed_vnid ? r->fixed_vnid : 0};
-            if (ways) {
-                v.ifindex = (uint32_t) ways[i].ifindex;
-                v.next = htonl(ways[i].next);
-                v.mtu = (uint16_t) MIN(ways[i].mtu, UINT16_MAX);
+            if (paths) {
+                v.ifindex = (uint32_t) paths[i].ifindex;
+                v.next = htonl(paths[i].next);
+                v.mtu = (uint16_t) MIN(paths[i].mtu, UINT16_MAX);
             }
             set_route(&rows[k++], r->subnet, &v);
         }

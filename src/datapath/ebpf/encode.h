@@ -9,9 +9,9 @@
 #include "net/kernel/path.h"
 #include "sdn/model.h"
 
-/* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller. 'ways' has one entry for each remote;
+/* Rows of EBPF_ROUTES and EBPF_VTEPS; owned by the caller. 'paths' has one entry for each remote;
  * NULL: no path is known. */
-struct table_row *encode_routes(const struct sdn_network *n, const struct path *ways,
+struct table_row *encode_routes(const struct sdn_network *n, const struct path *paths,
                                 size_t *ret_n);
 /* Rows of EBPF_SUBNETS made from rows of EBPF_ROUTES, owned by the caller; '*ret_len' is the
  * value for ebpf_settings.subnet_len. */

@@ -32,7 +32,7 @@ struct uplink {
 /* The kernel's route to a node. */
 struct answer {
     uint32_t host;
-    struct path way;
+    struct path path;
 };
 
 struct paths {
@@ -176,21 +176,21 @@ static const struct answer *find_answer(const struct paths *p, uint32_t host)
 static int ask(struct paths *p, const struct sdn_network *n, struct err *e)
 {
     CLEANUP_FREE uint32_t *to = xcalloc(n->n_remotes + 1, sizeof *to);
-    CLEANUP_FREE struct path *ways = xcalloc(n->n_remotes + 1, sizeof *ways);
+    CLEANUP_FREE struct path *paths = xcalloc(n->n_remotes + 1, sizeof *paths);
     size_t k = 0;
     for (size_t i = 0; i < n->n_remotes; i++) {
         if (!find_answer(p, n->remotes[i].host_ip)) {
             to[k++] = n->remotes[i].host_ip;
         }
     }
-    int r = k ? path_find(p->rtnl, n->host_ip, to, k, ways, e) : 0;
+    int r = k ? path_find(p->rtnl, n->host_ip, to, k, paths, e) : 0;
     if (r < 0 || !k) {
         return r;
     }
     struct answer *known = xcalloc(p->n_known + k, sizeof *known);
     memcpy(known, p->known ? p->known : known, p->n_known * sizeof *known);
     for (size_t i = 0; i < k; i++) {
-        known[p->n_known++] = (struct answer){to[i], ways[i]};
+        known[p->n_known++] = (struct answer){to[i], paths[i]};
     }
     qsort(known, p->n_known, sizeof *known, by_host);
     free(p->known);
@@ -241,10 +241,10 @@ const struct path *paths_find(struct paths *p, const struct sdn_network *n)
     p->found = xcalloc(n->n_remotes + 1, sizeof *p->found);
     for (size_t i = 0; i < n->n_remotes; i++) {
         const struct answer *a = find_answer(p, n->remotes[i].host_ip);
-        const struct uplink *u = a && a->way.ifindex ? link_of(p, a->way.ifindex) : NULL;
+        const struct uplink *u = a && a->path.ifindex ? link_of(p, a->path.ifindex) : NULL;
         if (u) {
-            uint32_t mtu = a->way.mtu ? MIN(a->way.mtu, u->mtu) : u->mtu;
-            p->found[i] = (struct path){u->ifindex, a->way.next, mtu};
+            uint32_t mtu = a->path.mtu ? MIN(a->path.mtu, u->mtu) : u->mtu;
+            p->found[i] = (struct path){u->ifindex, a->path.next, mtu};
         }
     }
     compare_links(p, before, n_before);

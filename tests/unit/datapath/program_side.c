@@ -59,11 +59,11 @@ static int inlet_of(uint32_t port)
 static void load_network(struct program_side *s, const struct cluster *c)
 {
     size_t n;
-    struct path ways[MAX_REMOTES];
+    struct path paths[MAX_REMOTES];
     for (size_t i = 0; i < c->net.n_remotes; i++) {
-        ways[i] = c->ways[c->remotes[i].host_ip - HOST(0)];
+        paths[i] = c->paths[c->remotes[i].host_ip - HOST(0)];
     }
-    struct table_row *rows = encode_routes(&c->net, ways, &n);
+    struct table_row *rows = encode_routes(&c->net, paths, &n);
     put(&s->routes, rows, n);
     rows = encode_subnets(s->routes.rows, s->routes.n, &s->subnet_len, &n);
     put(&s->subnets, rows, n);
@@ -235,8 +235,8 @@ static void take_outer(struct program_side *s, const struct cluster *c, size_t s
                        uint32_t vnid, struct strbuf *out, struct frame *left)
 {
     struct wire_ends ends = {HOST(1), vtep, c->net.vxlan_port, vnid};
-    const struct path *way = &c->ways[vtep - HOST(0)];
-    if (!s->is_direct || !way->ifindex || size - WIRE_ETH + WIRE_OUTER > way->mtu) {
+    const struct path *path = &c->paths[vtep - HOST(0)];
+    if (!s->is_direct || !path->ifindex || size - WIRE_ETH + WIRE_OUTER > path->mtu) {
         return;
     }
     struct frame inner = {.size = size};

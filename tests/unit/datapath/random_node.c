@@ -60,8 +60,8 @@ static void make_ways(struct cluster *c)
 {
     for (uint32_t i = 0; i < MAX_HOSTS; i++) {
         if (chance(70)) {
-            c->ways[i] = (struct path){(int) (3001 + below(3)), HOST(below(MAX_HOSTS)),
-                                       chance(80) ? 1500 : 84 + below(40)};
+            c->paths[i] = (struct path){(int) (3001 + below(3)), HOST(below(MAX_HOSTS)),
+                                        chance(80) ? 1500 : 84 + below(40)};
         }
     }
 }

@@ -26,7 +26,7 @@ enum {
 struct cluster {
     struct sdn_network net;
     struct sdn_remote remotes[MAX_REMOTES];
-    struct path ways[MAX_HOSTS]; /* To HOST(i); some are not known. */
+    struct path paths[MAX_HOSTS]; /* To HOST(i); some are not known. */
     struct model_pod pods[MAX_PODS];
     size_t n_pods;
     struct sdn_service *parsed[MAX_SERVICES + MAX_HOST_PORTS];

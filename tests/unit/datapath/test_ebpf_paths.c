@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to other nodes that the eBPF programs are lent (paths.c), what the kernel
+/* The paths to other nodes that the eBPF programs use (paths.c), what the kernel
  * says of them (net/kernel/path.c), and programs on links that others use as well.  In
  * a namespace of the test's own. */
 #include "base/mem.h"
@@ -76,19 +76,19 @@ static struct path way_to(uint32_t dst)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     struct err e = {0};
-    struct path way;
+    struct path path;
     assert_int_equal(rtnl_open(&r, &e), 0);
-    if (path_find(r, OWN, &dst, 1, &way, &e) < 0) {
+    if (path_find(r, OWN, &dst, 1, &path, &e) < 0) {
         fail_msg("%s", e.text);
     }
-    return way;
+    return path;
 }
 
 static void assert_no_way(uint32_t dst)
 {
-    struct path way = way_to(dst);
-    assert_int_equal(way.ifindex, 0);
-    assert_int_equal(way.next, 0);
+    struct path path = way_to(dst);
+    assert_int_equal(path.ifindex, 0);
+    assert_int_equal(path.next, 0);
 }
 
 static void a_way_is_what_routes_and_rules_say(void **state)
@@ -99,16 +99,16 @@ static void a_way_is_what_routes_and_rules_say(void **state)
     must("ip route add blackhole 10.8.2.0/24");
     must("ip rule add to 10.8.3.0/24 lookup 77");
     must("ip route add 10.8.3.0/24 via 10.7.0.5 table 77");
-    struct path way = way_to(IP(10, 7, 0, 2));
-    assert_int_equal(way.ifindex, index_of("up0"));
-    assert_int_equal(way.next, IP(10, 7, 0, 2));
-    assert_int_equal(way.mtu, 0);
-    way = way_to(IP(10, 8, 0, 2));
-    assert_int_equal(way.ifindex, index_of("up0"));
-    assert_int_equal(way.next, IP(10, 7, 0, 9));
-    assert_int_equal(way.mtu, 1400);
-    way = way_to(IP(10, 8, 3, 2));
-    assert_int_equal(way.next, IP(10, 7, 0, 5));
+    struct path path = way_to(IP(10, 7, 0, 2));
+    assert_int_equal(path.ifindex, index_of("up0"));
+    assert_int_equal(path.next, IP(10, 7, 0, 2));
+    assert_int_equal(path.mtu, 0);
+    path = way_to(IP(10, 8, 0, 2));
+    assert_int_equal(path.ifindex, index_of("up0"));
+    assert_int_equal(path.next, IP(10, 7, 0, 9));
+    assert_int_equal(path.mtu, 1400);
+    path = way_to(IP(10, 8, 3, 2));
+    assert_int_equal(path.next, IP(10, 7, 0, 5));
     assert_no_way(IP(10, 8, 1, 2)); /* The kernel spreads flows over both. */
     assert_no_way(IP(10, 8, 2, 2));
     assert_no_way(IP(10, 9, 9, 9)); /* No route. */
@@ -126,17 +126,17 @@ static void very_many_are_asked_at_once(void **state)
     enum { N = 1000 };
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     CLEANUP_FREE uint32_t *dst = xcalloc(N, sizeof *dst);
-    CLEANUP_FREE struct path *ways = xcalloc(N, sizeof *ways);
+    CLEANUP_FREE struct path *paths = xcalloc(N, sizeof *paths);
     struct err e = {0};
     for (uint32_t i = 0; i < N; i++) {
         dst[i] = i % 3 ? IP(10, 7, 0, 2 + i % 200) : IP(10, 9, i / 256, i % 256);
     }
     assert_int_equal(rtnl_open(&r, &e), 0);
-    if (path_find(r, OWN, dst, N, ways, &e) < 0) {
+    if (path_find(r, OWN, dst, N, paths, &e) < 0) {
         fail_msg("%s", e.text);
     }
     for (uint32_t i = 0; i < N; i++) {
-        assert_int_equal(ways[i].next, i % 3 ? dst[i] : 0);
+        assert_int_equal(paths[i].next, i % 3 ? dst[i] : 0);
     }
     /* What was asked by the same socket before does not disturb. */
     struct rtnl_link l;
@@ -194,14 +194,14 @@ static void ways_follow_routes_and_links(void **state)
     (void) state;
     struct lender l;
     make_lender(&l, features.tcx);
-    const struct path *ways = paths_find(l.paths, &l.net);
-    assert_int_equal(ways[0].ifindex, index_of("up0"));
-    assert_int_equal(ways[0].mtu, 1500);
-    assert_int_equal(ways[1].ifindex, 0);
+    const struct path *paths = paths_find(l.paths, &l.net);
+    assert_int_equal(paths[0].ifindex, index_of("up0"));
+    assert_int_equal(paths[0].mtu, 1500);
+    assert_int_equal(paths[1].ifindex, 0);
     change(&l, "ip route add 10.8.0.0/24 via 10.7.0.9 mtu 1400");
-    ways = paths_find(l.paths, &l.net);
-    assert_int_equal(ways[1].next, IP(10, 7, 0, 9));
-    assert_int_equal(ways[1].mtu, 1400);
+    paths = paths_find(l.paths, &l.net);
+    assert_int_equal(paths[1].next, IP(10, 7, 0, 9));
+    assert_int_equal(paths[1].mtu, 1400);
     change(&l, "ip link set up0 mtu 1300");
     assert_int_equal(paths_find(l.paths, &l.net)[1].mtu, 1300);
     /* It carries no frames. */
@@ -367,12 +367,12 @@ static void what_is_lent_ends_by_itself(void **state)
                               .vxlan_port = SDN_VXLAN_PORT,
                               .remotes = &far,
                               .n_remotes = 1};
-    struct path way = {index_of("up0"), far.host_ip, 1500};
+    struct path path = {index_of("up0"), far.host_ip, 1500};
     struct encode_pod pod = {.ip = IP(10, 128, 2, 2), .ifindex = 1}; /* Test runs are on lo. */
     pod.mac = mac_from_ip4(pod.ip);
     struct table_row a, b;
     size_t n, size;
-    CLEANUP_FREE struct table_row *routes = encode_routes(&net, &way, &n);
+    CLEANUP_FREE struct table_row *routes = encode_routes(&net, &path, &n);
     for (size_t i = 0; i < n; i++) {
         ebpf_put(program.routes, routes[i].key, routes[i].value);
     }
