@@ -71,8 +71,7 @@ static int on_event(void *ctx, void *data, size_t size)
         return 0;
     }
     w->recent[e->tag % RECENT] = e->tag;
-    struct dp_event *told = &w->batch[w->n++];
-    *told = watch_event(e);
+    w->batch[w->n++] = watch_event(e);
     if (w->n == BATCH) {
         flush(w, 0);
     }
@@ -116,7 +115,7 @@ int watch_new(const struct watch_config *c, struct watch **ret, struct err *e)
     if (c->program->events < 0) {
         return err_set(e, -EOPNOTSUPP,
                        "there are no BPF ring buffers (Linux 5.8), or they are denied by "
-                       "ebpf.without: the eBPF programs cannot tell of packets");
+                       "ebpf.without: the eBPF programs cannot report packets");
     }
     struct watch *w = NEW(struct watch);
     w->c = *c;

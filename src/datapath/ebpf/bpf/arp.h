@@ -64,11 +64,11 @@ INLINE int answer(const struct packet_ctx *ctx, const struct arp *a)
         return TC_ACT_SHOT;
     }
     if (ctx->entry == FROM_TUNNEL) {
-        note(ctx, EBPF_ANSWER, 0, ctx->pkt->outer_src, ctx->pkt->tunnel_id);
+        record_verdict(ctx, EBPF_ANSWER, 0, ctx->pkt->outer_src, ctx->pkt->tunnel_id);
         return send_by_tunnel(ctx, ctx->pkt->outer_src, ctx->pkt->tunnel_id);
     }
     __u32 back = ctx->entry == FROM_POD ? ctx->pkt->port : ctx->settings->host_ifindex;
-    note(ctx, EBPF_ANSWER, 0, back, 0);
+    record_verdict(ctx, EBPF_ANSWER, 0, back, 0);
     return bpf_redirect(back, 0);
 }
 

@@ -67,7 +67,7 @@ struct packet_meta {
     __be16 asked_port;
     __u8 judging; /* enum judging, of policy.h */
     __u8 unused;
-    /* Counts data packets on this CPU; begin() keeps it. tell.h takes samples by it. */
+    /* Counts data packets on this CPU; begin() keeps it. events.h takes samples by it. */
     __u32 passed;
 };
 struct {

@@ -41,7 +41,7 @@ INLINE int route(struct packet_ctx *ctx, __u32 vnid)
     if (r->kind == EBPF_REMOTE) {
         __u32 id = r->has_fixed ? r->fixed_vnid : vnid;
         end_policy(ctx);
-        note(ctx, EBPF_TUNNEL, 0, r->vtep, id);
+        record_verdict(ctx, EBPF_TUNNEL, 0, r->vtep, id);
         int sent = send_direct(ctx, r, id);
         return sent >= 0 ? sent : send_by_tunnel(ctx, r->vtep, id);
     }
@@ -270,7 +270,7 @@ int from_pod(struct __sk_buff *skb)
     }
     __u32 to = stream_to(skb, port);
     if (LIKELY(to)) {
-        leave_note(skb, EBPF_DELIVER, 0, to, 0);
+        return_verdict(skb, EBPF_DELIVER, 0, to, 0);
         return hand_over(skb, to);
     }
     struct packet_ctx ctx = {.skb = skb, .entry = FROM_POD};

@@ -3,9 +3,9 @@
  * the device. */
 #pragma once
 
+#include "datapath/ebpf/bpf/events.h"
 #include "datapath/ebpf/bpf/policy.h"
 #include "datapath/ebpf/bpf/service.h"
-#include "datapath/ebpf/bpf/tell.h"
 
 /* Tunnel id and IPv4 address: every kernel accepts a key of this size, whatever fields were
  * added after it. */
@@ -20,7 +20,7 @@ INLINE int to_host(struct packet_ctx *ctx)
     if (set_destination(ctx, ctx->settings->tun_mac) < 0) {
         return TC_ACT_SHOT;
     }
-    note(ctx, EBPF_HOST, 0, ctx->settings->tun_ifindex, 0);
+    record_verdict(ctx, EBPF_HOST, 0, ctx->settings->tun_ifindex, 0);
     return bpf_redirect(ctx->settings->tun_ifindex, BPF_F_INGRESS);
 }
 
@@ -68,7 +68,7 @@ INLINE int deliver(struct packet_ctx *ctx, const struct ebpf_pod *pod, __u32 vni
     if (UNLIKELY(set_destination(ctx, pod->mac) < 0 || restore_service(ctx) < 0)) {
         return TC_ACT_SHOT;
     }
-    note(ctx, EBPF_DELIVER, 0, to.ifindex, ctx->pkt->tunnel_id);
+    record_verdict(ctx, EBPF_DELIVER, 0, to.ifindex, ctx->pkt->tunnel_id);
     return pod->flags & EBPF_POD_QUEUED ? bpf_redirect(to.ifindex, 0)
                                         : hand_over(ctx->skb, to.ifindex);
 }
@@ -79,6 +79,6 @@ INLINE int send_back(const struct packet_ctx *ctx, const struct ebpf_pod *pod)
     if (set_destination(ctx, pod->mac) < 0) {
         return TC_ACT_SHOT;
     }
-    note(ctx, EBPF_DELIVER, 0, ctx->pkt->port, 0);
+    record_verdict(ctx, EBPF_DELIVER, 0, ctx->pkt->port, 0);
     return bpf_redirect(ctx->pkt->port, 0);
 }

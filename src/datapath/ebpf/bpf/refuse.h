@@ -3,8 +3,8 @@
  * ICMP error (docs/pipeline.md). */
 #pragma once
 
+#include "datapath/ebpf/bpf/events.h"
 #include "datapath/ebpf/bpf/packet.h"
-#include "datapath/ebpf/bpf/tell.h"
 
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -91,7 +91,7 @@ static __attribute__((noinline)) int send_error(struct packet_ctx *ctx, __u32 ca
         return TC_ACT_SHOT;
     }
     count(EBPF_ERRORS_SENT);
-    note(ctx, EBPF_REFUSED, cause, 0, ctx->pkt->tunnel_id);
+    record_verdict(ctx, EBPF_REFUSED, cause, 0, ctx->pkt->tunnel_id);
     return bpf_redirect(ctx->pkt->port, 0);
 }
 
@@ -105,6 +105,6 @@ INLINE int conclude(struct packet_ctx *ctx, int verdict)
         return verdict;
     }
     __u32 cause = (__u32) -verdict & 0xff, code = (__u32) -verdict >> 8;
-    tell_drop(ctx, cause);
+    record_drop(ctx, cause);
     return code ? send_error(ctx, cause, (__u8) code) : TC_ACT_SHOT;
 }

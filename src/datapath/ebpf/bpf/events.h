@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports about packets: drops are counted by cause, and a watcher gets an event per flow
- * (docs/ebpf.md). */
+/* What becomes of each packet, for people: drops are counted by cause, and while there is a watcher
+ * it gets an event per flow (docs/ebpf.md). */
 #pragma once
 
 #include "datapath/ebpf/bpf/context.h"
@@ -43,52 +43,53 @@ INLINE struct ebpf_watched *watched(void)
     return bpf_map_lookup_elem(&tenet_watched, &zero);
 }
 
-/* Reports 'now' of that memory, unless it was reported before. */
-__attribute__((noinline)) int tenet_tell(void)
+/* Sends 'now' of this CPU's state to the agent, unless the CPU sent an event of the flow before, or
+ * too many in this second. Global, so that the verifier checks it once. */
+__attribute__((noinline)) int tenet_send_event(void)
 {
     __u32 zero = 0;
     /* Before Linux 6.8 the verifier checks the function even if it is never called. */
     if (!options.events) {
         return 0;
     }
-    struct ebpf_watched *told = watched();
+    struct ebpf_watched *state = watched();
     const struct ebpf_settings *settings = bpf_map_lookup_elem(&tenet_settings, &zero);
-    if (!told || !settings) {
+    if (!state || !settings) {
         return 0;
     }
-    __u32 tag = tag_of(&told->now, settings->watch), second = settings->watch_second;
-    __u32 *seen = &told->seen[(tag >> 1) % EBPF_WATCHED_FLOWS];
+    __u32 tag = tag_of(&state->now, settings->watch), second = settings->watch_second;
+    __u32 *seen = &state->seen[(tag >> 1) % EBPF_WATCHED_FLOWS];
     if (*seen == tag) {
         return 0;
     }
-    if (told->second != second) {
-        told->second = second;
-        told->count = 0;
+    if (state->second != second) {
+        state->second = second;
+        state->count = 0;
     }
-    struct ebpf_event *e = told->count < EBPF_EVENTS_A_SECOND
+    struct ebpf_event *e = state->count < EBPF_EVENTS_A_SECOND
                                ? bpf_ringbuf_reserve(&tenet_events, sizeof *e, 0)
                                : NULL;
     if (!e) {
-        told->lost++;
+        state->lost++;
         return 0;
     }
-    told->count++;
+    state->count++;
     *seen = tag;
-    *e = told->now;
+    *e = state->now;
     e->tag = tag;
     bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
     return 0;
 }
 
-/* Somebody watches. */
-INLINE void tell(const struct packet_ctx *ctx, __u32 verdict, __u32 cause, __u32 target,
-                 __u32 tunnel_id)
+/* Reports the packet to the watcher. */
+INLINE void report(const struct packet_ctx *ctx, __u32 verdict, __u32 cause, __u32 target,
+                   __u32 tunnel_id)
 {
-    struct ebpf_watched *told = watched();
-    if (!told) {
+    struct ebpf_watched *state = watched();
+    if (!state) {
         return;
     }
-    struct ebpf_event *e = &told->now;
+    struct ebpf_event *e = &state->now;
     e->src = ctx->pkt->ip.saddr;
     e->dst = ctx->pkt->ip.daddr;
     e->asked = ctx->pkt->asked;
@@ -105,20 +106,20 @@ INLINE void tell(const struct packet_ctx *ctx, __u32 verdict, __u32 cause, __u32
     e->tunnel_id = tunnel_id;
     e->target = target;
     e->size = ctx->skb->len;
-    tenet_tell();
+    tenet_send_event();
 }
 
-/* Data of a TCP connection whose beginning was reported: only one packet in so many is looked
- * at. */
-INLINE int is_one_of_many(const struct packet_ctx *ctx, __u32 verdict)
+/* Whether to skip the packet: it has data of a TCP connection whose beginning was reported, and only
+ * one of EBPF_DATA_LOOKED_AT such packets is looked at. */
+INLINE int is_skipped(const struct packet_ctx *ctx, __u32 verdict)
 {
     return verdict != EBPF_DROP && ctx->pkt->ip.protocol == IPPROTO_TCP &&
            ctx->skb->len >= EBPF_DATA_SIZE && ++ctx->pkt->passed % EBPF_DATA_LOOKED_AT != 0;
 }
 
-/* Leaves the verdict for tests to read (EBPF_CB_VERDICT). */
-INLINE void leave_note(struct __sk_buff *skb, __u32 verdict, __u32 cause, __u32 target,
-                       __u32 tunnel_id)
+/* Under test: returns the verdict in the packet's cb[] (EBPF_CB_VERDICT). */
+INLINE void return_verdict(struct __sk_buff *skb, __u32 verdict, __u32 cause, __u32 target,
+                           __u32 tunnel_id)
 {
     if (UNLIKELY(options.under_test)) {
         skb->cb[EBPF_CB_VERDICT] = verdict | cause << 16;
@@ -127,14 +128,15 @@ INLINE void leave_note(struct __sk_buff *skb, __u32 verdict, __u32 cause, __u32 
     }
 }
 
-INLINE void note(const struct packet_ctx *ctx, __u32 verdict, __u32 cause, __u32 target,
-                 __u32 tunnel_id)
+/* To be called for each verdict, before the packet is sent. */
+INLINE void record_verdict(const struct packet_ctx *ctx, __u32 verdict, __u32 cause, __u32 target,
+                           __u32 tunnel_id)
 {
-    leave_note(ctx->skb, verdict, cause, target, tunnel_id);
-    /* A refusal was reported as a drop, and an ARP or ICMP reply of ours is no flow. */
+    return_verdict(ctx->skb, verdict, cause, target, tunnel_id);
+    /* A refusal was reported as a drop, and an ARP reply of this node's is no flow. */
     if (options.events && verdict != EBPF_REFUSED && verdict != EBPF_ANSWER &&
-        UNLIKELY(ctx->settings->watch) && !is_one_of_many(ctx, verdict)) {
-        tell(ctx, verdict, cause, target, tunnel_id);
+        UNLIKELY(ctx->settings->watch) && !is_skipped(ctx, verdict)) {
+        report(ctx, verdict, cause, target, tunnel_id);
     }
 }
 
@@ -146,8 +148,8 @@ INLINE void count(__u32 which)
     }
 }
 
-INLINE void tell_drop(const struct packet_ctx *ctx, __u32 cause)
+INLINE void record_drop(const struct packet_ctx *ctx, __u32 cause)
 {
     count(cause);
-    note(ctx, EBPF_DROP, cause, 0, ctx->pkt->tunnel_id);
+    record_verdict(ctx, EBPF_DROP, cause, 0, ctx->pkt->tunnel_id);
 }
