@@ -10,7 +10,7 @@
  *     lasting.c   moves pods' links from clsact to tcx some time after ADD
  *     devices.c   tun0, its peer and the VXLAN device
  *     inlet.c     the link on which a limited pod's packets arrive
- *     held.c      packets to services that are idle
+ *     upcall.c    packets to services that are idle
  *     paths.c     the paths to other nodes
  *     encode.c    network and pods as rows of the maps
  *     table.c     maps that follow the desired rows
@@ -220,7 +220,7 @@ static void ebpf_close(struct datapath *dp)
     }
     free(x->members);
     free(x->view);
-    held_free(x->held);
+    upcall_free(x->upcalls);
     table_done(&x->routes);
     table_done(&x->subnets);
     table_done(&x->vteps);

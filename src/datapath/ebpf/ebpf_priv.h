@@ -9,7 +9,6 @@
 
 #include "datapath/ebpf/devices.h"
 #include "datapath/ebpf/early.h"
-#include "datapath/ebpf/held.h"
 #include "datapath/ebpf/hook.h"
 #include "datapath/ebpf/inlet.h"
 #include "datapath/ebpf/lasting.h"
@@ -18,6 +17,7 @@
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/reserve.h"
 #include "datapath/ebpf/table.h"
+#include "datapath/ebpf/upcall.h"
 #include "datapath/ebpf/watch.h"
 #include "datapath/ops.h"
 #include "datapath/outbox.h"
@@ -74,7 +74,7 @@ struct ebpf_dp {
     size_t applied;      /* Changes of the other maps since the start. */
     /* Rows that did not fit: since the start, and now. */
     size_t pods_refused, nodes_refused, services_refused, nodes_left_out, services_left_out;
-    struct held *held;
+    struct upcalls *upcalls;
     struct watch *watch; /* NULL: nobody watches. */
     uint32_t watch_number;
     uint64_t drops[MODEL_N_CAUSES]; /* The counters when last read. */

@@ -217,17 +217,20 @@ void network_expect(struct ebpf_dp *x, const struct sdn_network *n)
 
 /* ---- the first set-up ---- */
 
-static void on_held(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
+static void on_upcall(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
 {
     struct ebpf_dp *x = ctx;
-    x->events.held(x->ctx, port, frame, size);
+    x->events.idle_packet(x->ctx, port, frame, size);
 }
 
-static int listen_for_held(struct ebpf_dp *x, struct err *e)
+static int listen_for_upcalls(struct ebpf_dp *x, struct err *e)
 {
-    struct held_config c = {
-        .loop = x->loop, .ring = x->program.held, .devices = &x->devices, .fn = on_held, .ctx = x};
-    return x->events.held ? held_new(&c, &x->held, e) : 0;
+    struct upcall_config c = {.loop = x->loop,
+                              .ring = x->program.upcalls,
+                              .devices = &x->devices,
+                              .fn = on_upcall,
+                              .ctx = x};
+    return x->events.idle_packet ? upcall_new(&c, &x->upcalls, e) : 0;
 }
 
 /* The first set-up: programs with the existing maps, then the maps' contents; links get the
@@ -253,7 +256,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
     r = r < 0 ? r : table_load(&x->serving, x->program.serving, e);
     r = r < 0 ? r : policy_maps_load(&x->policy, &x->program, e);
-    r = r < 0 ? r : listen_for_held(x, e);
+    r = r < 0 ? r : listen_for_upcalls(x, e);
     /* Services of the earlier agent process, until the agent sets them. */
     x->has_services = x->services.n > 0;
     pthread_mutex_lock(&x->lock);
@@ -419,16 +422,16 @@ void network_put_services(void *ctx)
         x->services_told = true;
         hook_if_due(x);
     }
-    if (x->held) {
-        held_flush(x->held);
+    if (x->upcalls) {
+        upcall_flush(x->upcalls);
     }
 }
 
 void ebpf_release(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size)
 {
     struct ebpf_dp *x = ebpf_of(dp);
-    if (x->held) {
-        held_send(x->held, frame, size);
+    if (x->upcalls) {
+        upcall_reinject(x->upcalls, frame, size);
     }
 }
 

@@ -294,7 +294,7 @@ static int open_object(const struct ebpf_options *options, uint32_t max_entries,
         return fail(e, -errno, "open the eBPF programs");
     }
     int r = bpf_map__set_initial_value(find_map(obj, ".rodata"), options, sizeof *options);
-    static const char *const rings[] = {EBPF_EVENTS, EBPF_HELD};
+    static const char *const rings[] = {EBPF_EVENTS, EBPF_UPCALLS};
     for (size_t i = 0; r == 0 && !options->events && i < ARRAY_SIZE(rings); i++) {
         r = bpf_map__set_autocreate(find_map(obj, rings[i]), false);
     }
@@ -341,7 +341,7 @@ static const struct part maps[] = {
     PART(EBPF_PAIRS, pairs),         PART(EBPF_PORT_SETS, port_sets),
     PART(EBPF_TRACKED, tracked),     PART(EBPF_SHARES, shares),
     PART(EBPF_FRAGMENTS, fragments), PART(EBPF_EVENTS, events),
-    PART(EBPF_WATCHED, watched),     PART(EBPF_HELD, held),
+    PART(EBPF_WATCHED, watched),     PART(EBPF_UPCALLS, upcalls),
 };
 
 static int *fd_at(const struct program *p, const struct part *part)

@@ -41,7 +41,7 @@ struct program {
     int from_pod, from_tunnel, from_host, from_wire;
     /* Maps; -1: not used by these programs. */
     int pods, pod_cache, ports, routes, subnets, vteps, services, backends, serving, conns,
-        affinity, clients, refusals, settings, drops, events, watched, held;
+        affinity, clients, refusals, settings, drops, events, watched, upcalls;
     /* Maps of network policy. */
     int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments;
     bool reused; /* All maps existed before. */

@@ -82,8 +82,8 @@ static void on_of_packet_in(void *ctx, const struct of_packet_in *p)
     struct ovs_dp *o = ctx;
     if (pipeline_cause(p->table, p->cookie) != MODEL_SERVICE_IDLE) {
         refuse_packet(o, p);
-    } else if (o->events.held) {
-        o->events.held(o->ctx, p->in_port, p->data, p->size);
+    } else if (o->events.idle_packet) {
+        o->events.idle_packet(o->ctx, p->in_port, p->data, p->size);
     }
 }
 

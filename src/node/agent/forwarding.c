@@ -94,7 +94,7 @@ static void on_switch_fatal(void *ctx, const char *reason)
     agent_fatal(ctx, "%s", reason);
 }
 
-static void on_switch_held(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
+static void on_idle_packet(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
 {
     struct agent *a = ctx;
     services_hold(a->pod_services, port, frame, size);
@@ -188,7 +188,7 @@ int agent_open_forwarding(struct agent *a, const struct sdn_network *n, struct e
                                                   .lost = on_switch_lost,
                                                   .refused = on_switch_refused,
                                                   .fatal = on_switch_fatal,
-                                                  .held = on_switch_held,
+                                                  .idle_packet = on_idle_packet,
                                                   .link_gone = on_link_gone};
     static const struct monitor_ops mops = {.changed = on_host_changed, .link_gone = on_link_gone};
     struct datapath_config dc = agent_datapath_config(a->cfg);

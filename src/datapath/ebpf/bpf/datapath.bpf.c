@@ -11,10 +11,10 @@
  * them. */
 #include "datapath/ebpf/bpf/arp.h"
 #include "datapath/ebpf/bpf/encap.h"
-#include "datapath/ebpf/bpf/held.h"
 #include "datapath/ebpf/bpf/leave.h"
 #include "datapath/ebpf/bpf/refuse.h"
 #include "datapath/ebpf/bpf/stream.h"
+#include "datapath/ebpf/bpf/upcall.h"
 
 char terms[] SEC("license") = "Apache-2.0";
 
@@ -114,7 +114,7 @@ INLINE int ask_services(struct packet_ctx *ctx, __u32 vnid)
         return REFUSED(cause, NO_PORT);
     }
     if (UNLIKELY(cause == EBPF_SERVICE_IS_IDLE)) {
-        hold(ctx);
+        send_upcall(ctx);
     }
     if (UNLIKELY(cause != EBPF_NOT_DROPPED)) {
         return DROPPED(cause);
@@ -305,8 +305,8 @@ SEC("tc")
 int from_host(struct __sk_buff *skb)
 {
     struct packet_ctx ctx = {.skb = skb, .entry = FROM_HOST};
-    if (skb->mark == EBPF_HELD_MARK) {
-        return let_go_on(skb);
+    if (skb->mark == EBPF_REINJECT_MARK) {
+        return reinject(skb);
     }
     return begin(&ctx) < 0 ? TC_ACT_SHOT : conclude(&ctx, judge(&ctx));
 }

@@ -188,16 +188,17 @@ struct ebpf_refusals {
     __u32 second, count;
 };
 
-/* Packets of pods to idle services, which the agent keeps; not pinned. The agent sends released
- * packets by tun0 with this mark, and from_pod handles them as if they came from their pod. */
-#define EBPF_HELD "tenet_held"
-#define EBPF_HELD_SIZE (256 * 1024)
-#define EBPF_HELD_MARK 0x68656c64
-#define EBPF_HELD_MAX 9216 /* Bytes of a frame; a larger one is not kept. */
-struct ebpf_held {
-    __u32 port; /* ifindex of its link. */
-    __u32 size;
-    __u8 frame[EBPF_HELD_MAX];
+/* Packets of pods to idle services, for the agent, which keeps them; not pinned. The agent sends
+ * released packets by tun0 with EBPF_REINJECT_MARK; from_host redirects these to the link of their
+ * pod, where from_pod judges them as if the pod had sent them just now. */
+#define EBPF_UPCALLS "tenet_upcalls"
+#define EBPF_UPCALLS_SIZE (256 * 1024)
+#define EBPF_REINJECT_MARK 0x68656c64
+#define EBPF_UPCALL_MAX 9216 /* Bytes of a frame; a larger one is dropped. */
+struct ebpf_upcall {
+    __u32 port; /* ifindex of the pod's link. */
+    __u32 size; /* Bytes of the frame. */
+    __u8 frame[EBPF_UPCALL_MAX];
 };
 
 /* Network policy, as in sdn/policy_table.h. Each row says since which generation it is valid and

@@ -3,8 +3,8 @@
  * the mark go on by the link of their pod.  In a network namespace of its own. */
 #include "base/mem.h"
 #include "datapath/ebpf/encode.h"
-#include "datapath/ebpf/held.h"
 #include "datapath/ebpf/program.h"
+#include "datapath/ebpf/upcall.h"
 #include "ebpf_fixture.h"
 #include "net/kernel/rtnl.h"
 
@@ -101,7 +101,7 @@ struct seen {
     uint8_t frame[SIZE];
 };
 
-static void on_held(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
+static void on_upcall(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
 {
     struct seen *s = ctx;
     s->any = true;
@@ -111,16 +111,16 @@ static void on_held(void *ctx, uint32_t port, const uint8_t *frame, size_t size)
     memcpy(s->frame, frame, MIN(size, sizeof s->frame));
 }
 
-static struct held *open_held(int ring, struct seen *s)
+static struct upcalls *open_upcalls(int ring, struct seen *s)
 {
-    struct held_config c = {
-        .loop = loop, .ring = ring, .devices = &devices, .fn = on_held, .ctx = s};
-    struct held *h = NULL;
+    struct upcall_config c = {
+        .loop = loop, .ring = ring, .devices = &devices, .fn = on_upcall, .ctx = s};
+    struct upcalls *u = NULL;
     struct err e = {0};
-    if (held_new(&c, &h, &e) < 0) {
+    if (upcall_new(&c, &u, &e) < 0) {
         fail_msg("%s", e.text);
     }
-    return h;
+    return u;
 }
 
 /* ---- tests ---- */
@@ -135,7 +135,7 @@ static void what_asks_an_idle_service_is_handed_over(void **state)
         skip();
     }
     load(&f);
-    struct held *h = open_held(program.held, &s);
+    struct upcalls *u = open_upcalls(program.upcalls, &s);
     make_frame(frame, POD, 81); /* Nothing is there. */
     run(program.from_pod, frame, sizeof frame, 0);
     make_frame(frame, POD, 80);
@@ -143,7 +143,7 @@ static void what_asks_an_idle_service_is_handed_over(void **state)
     assert_int_equal(loop_run_until(loop, &s.any, 10000), 0);
     assert_true(s.n == 1 && s.port == LINK && s.size == sizeof frame);
     assert_memory_equal(s.frame, frame, sizeof frame);
-    held_free(h);
+    upcall_free(u);
     program_done(&program);
 }
 
@@ -166,7 +166,7 @@ static void a_pod_has_so_many_handed_over_a_second(void **state)
         skip();
     }
     load_as(&f, false, LOOPBACK); /* By which a frame comes that says nothing else. */
-    struct held *h = open_held(program.held, &s);
+    struct upcalls *u = open_upcalls(program.upcalls, &s);
     double began = seconds();
     make_frame(frame, POD, 80);
     for (unsigned i = 0; i < PACKETS; i++) {
@@ -178,7 +178,7 @@ static void a_pod_has_so_many_handed_over_a_second(void **state)
     loop_run_until(loop, &never, 20);
     assert_true(s.n >= 1 && (double) s.n <= EBPF_REFUSALS_A_SECOND * (took + 2));
     assert_true(s.n < PACKETS);
-    held_free(h);
+    upcall_free(u);
     program_done(&program);
 }
 
@@ -188,11 +188,11 @@ static void without_ring_buffers_it_is_only_dropped(void **state)
     uint8_t frame[SIZE];
     f.ringbuf = false;
     load(&f);
-    assert_int_equal(program.held, -1);
-    struct held *h = open_held(program.held, NULL);
+    assert_int_equal(program.upcalls, -1);
+    struct upcalls *u = open_upcalls(program.upcalls, NULL);
     make_frame(frame, POD, 80);
     assert_int_equal(run(program.from_pod, frame, sizeof frame, 0), TC_ACT_SHOT);
-    held_free(h);
+    upcall_free(u);
     program_done(&program);
 }
 
@@ -201,10 +201,12 @@ static void what_has_the_mark_goes_on_by_the_link_of_its_pod(void **state)
     uint8_t frame[SIZE];
     load(*state);
     make_frame(frame, POD, 80);
-    assert_int_equal(run(program.from_host, frame, sizeof frame, EBPF_HELD_MARK), TC_ACT_REDIRECT);
-    assert_int_equal(run(program.from_host, frame, sizeof frame, EBPF_HELD_MARK + 1), TC_ACT_SHOT);
+    assert_int_equal(run(program.from_host, frame, sizeof frame, EBPF_REINJECT_MARK),
+                     TC_ACT_REDIRECT);
+    assert_int_equal(run(program.from_host, frame, sizeof frame, EBPF_REINJECT_MARK + 1),
+                     TC_ACT_SHOT);
     make_frame(frame, POD + 1, 80);
-    assert_int_equal(run(program.from_host, frame, sizeof frame, EBPF_HELD_MARK), TC_ACT_SHOT);
+    assert_int_equal(run(program.from_host, frame, sizeof frame, EBPF_REINJECT_MARK), TC_ACT_SHOT);
     program_done(&program);
 }
 
@@ -227,13 +229,13 @@ static void frames_are_sent_in_turn_with_their_checksums(void **state)
     CLEANUP(fd_close) int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(0x0800));
     assert_int_equal(bind(fd, (const struct sockaddr *) &at, sizeof at), 0);
     devices.tun = at.sll_ifindex;
-    struct held *h = open_held(-1, &s);
+    struct upcalls *u = open_upcalls(-1, &s);
     for (uint16_t port = 80; port < 83; port++) {
         make_frame(frame, POD, port);
-        held_send(h, frame, sizeof frame);
+        upcall_reinject(u, frame, sizeof frame);
     }
     assert_int_equal(recv(fd, got, sizeof got, MSG_DONTWAIT), -1);
-    held_flush(h);
+    upcall_flush(u);
     for (uint16_t port = 80; port < 83; port++) {
         make_frame(frame, POD, port);
         receive(fd, got);
@@ -245,13 +247,13 @@ static void frames_are_sent_in_turn_with_their_checksums(void **state)
         assert_memory_equal(got, frame, sizeof frame);
     }
     /* One that nobody says anything more about goes soon. */
-    held_send(h, frame, sizeof frame);
+    upcall_reinject(u, frame, sizeof frame);
     bool never = false;
     while (recv(fd, got, sizeof got, MSG_DONTWAIT) < 0) {
         loop_run_until(loop, &never, 20);
     }
-    held_send(h, frame, sizeof frame); /* And what waits when all ends is given up. */
-    held_free(h);
+    upcall_reinject(u, frame, sizeof frame); /* And what waits when all ends is given up. */
+    upcall_free(u);
 }
 
 /* ---- all ---- */
