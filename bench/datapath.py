@@ -220,7 +220,7 @@ class Tenet:
 
     def lasts(self):
         """Its pods are not those that came just now."""
-        return self.lab.has_ovs("node1") or all(self.lab.lasts(n) for n in ("node1", "node2"))
+        return self.lab.has_ovs("node1") or all(self.lab.has_upgraded_hooks(n) for n in ("node1", "node2"))
 
     def way(self, scope):
         server = self.b if scope == "local" else self.far

@@ -243,8 +243,8 @@ class Lab:
         """Links whose programs are held by a pin: with tcx, and if they stay."""
         return {p.name for p in (self.folder(node) / "run/bpf/links").glob("*")}
 
-    def lasts(self, node):
-        """Whether the pods of a node with the datapath ebpf have the hooks that they keep."""
+    def has_upgraded_hooks(self, node):
+        """Whether the links of all pods of a node with the datapath ebpf have been upgraded to tcx, where the kernel has it."""
         return not kernel_has("tcx") or {r["link"] for r in self.records(node).values() if not r.get("bandwidth")} <= self.pins(node)
 
     def maps(self, node, name):

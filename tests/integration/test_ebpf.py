@@ -94,7 +94,7 @@ def test_pods_that_last_change_their_hook_without_loss(own):
     new = own.pod("red/new", "node1")
     link = next(r["link"] for r in own.records("node1").values() if r["name"] == "new")
     with Traffic([(own.a, new), (new, own.far)], rate=1000):
-        wait_for("pods that last", lambda: own.lasts("node1"))
+        wait_for("the upgrade to tcx", lambda: own.has_upgraded_hooks("node1"))
         wait_for("the filter to go", lambda: not has_filter(link))
         own.cmd("node", "restart", "node1")
     assert in_place(own)["changes"] == "0" and link in own.pins("node1")

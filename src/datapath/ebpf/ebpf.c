@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The datapath "ebpf": docs/ebpf.md describes all of it.
  *
- *     network.c   the desired network
- *     members.c   the pods
- *     program.c   the programs and their maps in the kernel
- *     early.c     loads them while the agent still waits for the registry
- *     hook.c      programs at links
- *     reserve.c   takes their places while they are loaded
- *     lasting.c   moves pods' links from clsact to tcx some time after ADD
- *     devices.c   tun0, its peer and the VXLAN device
- *     inlet.c     the link on which a limited pod's packets arrive
- *     upcall.c    packets to services that are idle
- *     paths.c     the paths to other nodes
- *     encode.c    network and pods as rows of the maps
- *     table.c     maps that follow the desired rows
- *     policy.c    network policy in the maps
- *     record.c    pods on file
- *     watch.c     flow events from the programs
- *     trace.c     the programs' verdict on an imagined packet
- *     show.c      the maps in words
+ *     network.c      the desired network
+ *     members.c      the pods
+ *     program.c      the programs and their maps in the kernel
+ *     early.c        loads them while the agent still waits for the registry
+ *     hook.c         programs at links
+ *     reserve.c      takes their places while they are loaded
+ *     tcx_upgrade.c  moves pods' links from clsact to tcx some time after ADD
+ *     devices.c      tun0, its peer and the VXLAN device
+ *     inlet.c        the link on which a limited pod's packets arrive
+ *     upcall.c       packets to services that are idle
+ *     paths.c        the paths to other nodes
+ *     encode.c       network and pods as rows of the maps
+ *     table.c        maps that follow the desired rows
+ *     policy.c       network policy in the maps
+ *     record.c       pods on file
+ *     watch.c        flow events from the programs
+ *     trace.c        the programs' verdict on an imagined packet
+ *     show.c         the maps in words
  *
  * The desired network and pods are compared with the maps, and the difference is written;
  * nothing is removed first. All state belongs to the loop's thread, except for the pods and
@@ -214,7 +214,7 @@ static void ebpf_close(struct datapath *dp)
     policy_maps_done(&x->policy);
     early_free(x->early);
     reserve_free(x->reserve, false);
-    lasting_free(x->lasting);
+    tcx_upgrade_free(x->upgrade);
     for (size_t i = 0; i < x->n_members; i++) {
         dp_pod_free(x->members[i].pod);
     }

@@ -11,12 +11,12 @@
 #include "datapath/ebpf/early.h"
 #include "datapath/ebpf/hook.h"
 #include "datapath/ebpf/inlet.h"
-#include "datapath/ebpf/lasting.h"
 #include "datapath/ebpf/paths.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/reserve.h"
 #include "datapath/ebpf/table.h"
+#include "datapath/ebpf/tcx_upgrade.h"
 #include "datapath/ebpf/upcall.h"
 #include "datapath/ebpf/watch.h"
 #include "datapath/ops.h"
@@ -33,10 +33,10 @@ struct member {
     /* Called when the pod is on file and in the maps; NULL: it is. */
     datapath_done_fn *attached;
     void *attached_ctx;
-    int ifindex;  /* ifindex of the pod's link; 0: not wired. */
-    int inlet;    /* The link on which its packets arrive: its own, or one behind it (inlet.h). */
-    bool queued;  /* The pod's link limits packets to it. */
-    bool lasting; /* lasting.h got its link already. */
+    int ifindex;   /* ifindex of the pod's link; 0: not wired. */
+    int inlet;     /* The link on which its packets arrive: its own, or one behind it (inlet.h). */
+    bool queued;   /* The pod's link limits packets to it. */
+    bool upgraded; /* tcx_upgrade.h got its link already. */
 };
 
 struct ebpf_dp {
@@ -57,8 +57,8 @@ struct ebpf_dp {
     enum outbox_trouble trouble; /* Reported to the agent, and not over. */
     bool hooks_due;     /* New programs wait for the services, which the old ones may have, ... */
     bool services_told; /* ... and are told now, ... */
-    struct reserve *reserve; /* ... and for their places; NULL: none were taken beforehand. */
-    struct lasting *lasting; /* NULL: pods' links keep what they have. */
+    struct reserve *reserve;     /* ... and for their places; NULL: none were taken beforehand. */
+    struct tcx_upgrade *upgrade; /* NULL: pods' links keep what they have. */
     struct devices devices;
     struct table routes, subnets, vteps, services, backends, serving;
     uint8_t subnet_len; /* Of 'subnets'. */
@@ -124,8 +124,8 @@ int members_hook(struct ebpf_dp *x, struct err *e);
 bool members_settle(struct ebpf_dp *x);
 /* The link on which packets from the link 'port' arrive. */
 uint32_t members_inlet(struct ebpf_dp *x, uint32_t port);
-/* The 'next' of struct lasting_config. */
-bool members_next_lasting(void *ctx, struct hook_place *ret);
+/* The 'next' of struct tcx_upgrade_config. */
+bool members_next_upgrade(void *ctx, struct hook_place *ret);
 
 void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *port,
                  datapath_done_fn *done, void *ctx);

@@ -92,14 +92,14 @@ int hook_attach(const struct hooks *h, struct rtnl *r, enum hook_kind kind, cons
     uint32_t prog = 0;
     bool look = h->tcx && kind != HOOK_NEW_POD;
     CLEANUP(fd_close) int fd = look ? find_link(path, ifindex, &prog) : -ENOENT;
-    bool lasts = kind != HOOK_POD && kind != HOOK_NEW_POD;
+    bool with_tcx = kind != HOOK_POD && kind != HOOK_NEW_POD;
     int err;
     if (fd >= 0 && prog == program_id(prog_fd)) {
         return 0;
     } else if (fd >= 0) {
         err = bpf_link_update(fd, prog_fd, NULL);
         err = err < 0 ? err_sys(e, err, "replace the eBPF program of %s", ifname) : 0;
-    } else if (h->tcx && lasts) {
+    } else if (h->tcx && with_tcx) {
         err = create_tcx(h, ifname, ifindex, prog_fd, e);
     } else {
         return attach_clsact(h, r, kind, ifname, ifindex, prog_fd, e);

@@ -6,7 +6,7 @@
  * faster per packet, but the kernel waits for an RCU grace period with the RTNL lock held when a
  * program is attached or detached: a pod's ADD, and all others meanwhile, would take 10 ms
  * longer. So the node's links get tcx; a new pod's link gets clsact, or only its ingress half,
- * which takes half the time, until it is upgraded (lasting.h). Both replace a program
+ * which takes half the time, until it is upgraded (tcx_upgrade.h). Both replace a program
  * atomically.  A program that redirects ends the chain: programs behind it do not see the
  * packet.
  *
@@ -28,7 +28,7 @@ struct hooks {
 };
 
 enum hook_kind {
-    HOOK_LASTING, /* A link of the node, or of a pod some time after its ADD. */
+    HOOK_TCX, /* Tcx if the kernel has it: links of the node, and of pods some time after ADD. */
     HOOK_POD,
     HOOK_NEW_POD, /* A link of a new pod: no program is attached to it. */
     HOOK_SHARED,  /* Other software may have programs there, too. */

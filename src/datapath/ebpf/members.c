@@ -96,7 +96,7 @@ static void put_inlet(struct member *m, struct inlet at)
     m->ifindex = at.link;
     m->inlet = at.inlet;
     m->queued = at.queued;
-    m->lasting = false;
+    m->upgraded = false;
 }
 
 /* Finds the links of pods that an earlier agent process wired. */
@@ -245,7 +245,7 @@ void ebpf_attach(struct datapath *dp, const struct dp_pod *p, datapath_port_fn *
     m->attached = done;
     m->attached_ctx = ctx;
     pthread_mutex_unlock(&x->lock);
-    lasting_wait(x->lasting);
+    tcx_upgrade_defer(x->upgrade);
     outbox_add_port(&x->outbox, port, ctx, p->host_if, p->host_if);
 }
 
@@ -265,7 +265,7 @@ void ebpf_detach(struct datapath *dp, const char *container_id, const char *ifna
         r = members_put(x, &e);
     }
     pthread_mutex_unlock(&x->lock);
-    lasting_wait(x->lasting);
+    tcx_upgrade_defer(x->upgrade);
     outbox_add_done(&x->outbox, done, ctx, r, e.text);
 }
 
@@ -397,17 +397,17 @@ uint32_t members_inlet(struct ebpf_dp *x, uint32_t port)
 }
 
 /* Not a link with a limit: it has more than the hook to change. */
-bool members_next_lasting(void *ctx, struct hook_place *ret)
+bool members_next_upgrade(void *ctx, struct hook_place *ret)
 {
     struct ebpf_dp *x = ctx;
     struct member *m = NULL;
     pthread_mutex_lock(&x->lock);
     for (size_t i = 0; i < x->n_members && !m; i++) {
         struct member *k = &x->members[i];
-        m = k->ifindex && k->inlet == k->ifindex && !k->attached && !k->lasting ? k : NULL;
+        m = k->ifindex && k->inlet == k->ifindex && !k->attached && !k->upgraded ? k : NULL;
     }
     if (m) {
-        m->lasting = true;
+        m->upgraded = true;
         snprintf(ret->ifname, sizeof ret->ifname, "%s", m->pod->host_if);
         ret->ifindex = m->ifindex;
     }

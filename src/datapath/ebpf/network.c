@@ -117,10 +117,10 @@ static int put_hooks(struct ebpf_dp *x, struct err *e)
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     int err = rtnl_open(&r, e);
     err = err < 0 ? err
-                  : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_VXLAN, x->devices.vxlan,
+                  : hook_attach(&x->hooks, r, HOOK_TCX, DEVICE_VXLAN, x->devices.vxlan,
                                 x->program.from_tunnel, e);
     err = err < 0 ? err
-                  : hook_attach(&x->hooks, r, HOOK_LASTING, DEVICE_HOST, x->devices.host,
+                  : hook_attach(&x->hooks, r, HOOK_TCX, DEVICE_HOST, x->devices.host,
                                 x->program.from_host, e);
     if (err == 0) {
         paths_hook(x->paths, x->program.from_wire);
@@ -290,10 +290,10 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     x->hooks_due = false;
     x->reserve = reserve_free(x->reserve, true);
     if (x->hooks.tcx) {
-        struct lasting_config c = {
-            .loop = x->loop, .hooks = &x->hooks, .next = members_next_lasting, .ctx = x};
-        x->lasting = lasting_new(&c, x->program.from_pod);
-        lasting_wait(x->lasting);
+        struct tcx_upgrade_config c = {
+            .loop = x->loop, .hooks = &x->hooks, .next = members_next_upgrade, .ctx = x};
+        x->upgrade = tcx_upgrade_new(&c, x->program.from_pod);
+        tcx_upgrade_defer(x->upgrade);
     }
     log_info("programs are in place",
              "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s scrub=%s ringbuf=%s encap=%s",

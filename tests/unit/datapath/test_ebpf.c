@@ -5,9 +5,9 @@
 #include "base/str.h"
 #include "datapath/ebpf/encode.h"
 #include "datapath/ebpf/hook.h"
-#include "datapath/ebpf/lasting.h"
 #include "datapath/ebpf/program.h"
 #include "datapath/ebpf/record.h"
+#include "datapath/ebpf/tcx_upgrade.h"
 #include "ebpf_fixture.h"
 #include "net/kernel/redirect.h"
 #include "net/kernel/rtnl.h"
@@ -404,7 +404,7 @@ static void a_program_is_attached_replaced_and_found_again(bool tcx, enum hook_k
     assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", l.ifindex, one, &e), 0);
     assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", l.ifindex, two, &e), 0);
     assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, two, &e), 0);
-    if (tcx && kind == HOOK_LASTING) {
+    if (tcx && kind == HOOK_TCX) {
         assert_int_equal(hook_check(&l.hooks, l.r, "tv0", l.ifindex, one, &e), -ENOENT);
     }
 
@@ -418,7 +418,7 @@ static void a_program_is_attached_replaced_and_found_again(bool tcx, enum hook_k
     assert_int_equal(hook_attach(&l.hooks, l.r, kind, "tv0", link.ifindex, two, &e), 0);
     assert_int_equal(hook_check(&l.hooks, l.r, "tv0", link.ifindex, two, &e), 0);
     assert_int_equal(hook_sweep(&l.hooks, l.r, keep_none, NULL, &e), 0);
-    if (tcx && kind == HOOK_LASTING) {
+    if (tcx && kind == HOOK_TCX) {
         assert_int_equal(hook_check(&l.hooks, l.r, "tv0", link.ifindex, two, &e), -ENOENT);
     }
     assert_true(hook_attach(&l.hooks, l.r, kind, "gone", 9999, two, &e) < 0);
@@ -437,7 +437,7 @@ static void with_tcx(void **state)
 {
     (void) state;
     needs_tcx();
-    a_program_is_attached_replaced_and_found_again(true, HOOK_LASTING);
+    a_program_is_attached_replaced_and_found_again(true, HOOK_TCX);
     a_program_is_attached_replaced_and_found_again(true, HOOK_POD);
 }
 
@@ -452,7 +452,7 @@ static void a_pods_tcx_link_is_kept(void **state)
     make_links(&l, true);
     int one = l.one.from_pod, two = l.two.from_pod;
     CLEANUP_FREE char *pin = xasprintf("%s/tv0", l.hooks.dir);
-    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_LASTING, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_TCX, "tv0", l.ifindex, one, &e), 0);
     assert_int_equal(access(pin, F_OK), 0);
     assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_POD, "tv0", l.ifindex, two, &e), 0);
     assert_int_equal(access(pin, F_OK), 0);
@@ -465,7 +465,7 @@ static void a_pods_tcx_link_is_kept(void **state)
 static void with_clsact(void **state)
 {
     (void) state;
-    a_program_is_attached_replaced_and_found_again(false, HOOK_LASTING);
+    a_program_is_attached_replaced_and_found_again(false, HOOK_TCX);
 }
 
 static bool keep_counting(void *ctx, const char *ifname)
@@ -491,7 +491,7 @@ static void a_filter_among_others_goes_when_nobody_wants_it(void **state)
     struct err e = {0};
     make_links(&l, false);
     int one = l.one.from_wire;
-    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_LASTING, "tv0", l.ifindex, one, &e), 0);
+    assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_TCX, "tv0", l.ifindex, one, &e), 0);
     assert_int_equal(shared_filters(&l), 0);
     assert_int_equal(hook_attach(&l.hooks, l.r, HOOK_SHARED, "tv0", l.ifindex, one, &e), 0);
     assert_int_equal(shared_filters(&l), 1);
@@ -522,7 +522,7 @@ static void a_filter_makes_way_for_tcx(void **state)
 struct pods_of_test {
     struct links l;
     struct loop *loop;
-    struct lasting *lasting;
+    struct tcx_upgrade *upgrade;
     bool asked, over; /* For the first one; for another. */
 };
 
@@ -546,10 +546,10 @@ static void start_lasting(struct pods_of_test *t)
     assert_int_equal(
         hook_attach(&t->l.hooks, t->l.r, HOOK_NEW_POD, "tv0", t->l.ifindex, t->l.one.from_pod, &e),
         0);
-    struct lasting_config c = {
+    struct tcx_upgrade_config c = {
         .loop = t->loop, .hooks = &t->l.hooks, .next = next_lasting, .ctx = t};
-    t->lasting = lasting_new(&c, t->l.one.from_pod);
-    lasting_wait(t->lasting);
+    t->upgrade = tcx_upgrade_new(&c, t->l.one.from_pod);
+    tcx_upgrade_defer(t->upgrade);
 }
 
 static void run_until_over(struct pods_of_test *t)
@@ -557,9 +557,9 @@ static void run_until_over(struct pods_of_test *t)
     assert_int_equal(loop_run_until(t->loop, &t->over, 60000), 0);
 }
 
-static void stop_lasting(struct pods_of_test *t)
+static void stop_upgrade(struct pods_of_test *t)
 {
-    lasting_free(t->lasting);
+    tcx_upgrade_free(t->upgrade);
     loop_free(t->loop);
     remove_links(&t->l);
 }
@@ -582,7 +582,7 @@ static void a_pod_that_lasts_gets_tcx_in_place_of_its_filter(void **state)
     assert_true(!has_own_filter(&t.l) && access(pin, F_OK) == 0);
     assert_int_equal(hook_check(&t.l.hooks, t.l.r, "tv0", t.l.ifindex, t.l.one.from_pod, &e), 0);
     hook_forget(&t.l.hooks, "tv0");
-    stop_lasting(&t);
+    stop_upgrade(&t);
 }
 
 /* Nor is it let go on while it is there, though nobody knows it. */
@@ -601,10 +601,10 @@ static void of_a_pod_that_goes_meanwhile_nothing_stays(void **state)
     assert_int_equal(hook_sweep(&t.l.hooks, t.l.r, keep_none, NULL, &e), 0);
     assert_int_equal(access(pin, F_OK), -1);
     t.over = t.asked = false;
-    lasting_wait(t.lasting); /* It goes before its turn. */
+    tcx_upgrade_defer(t.upgrade); /* It goes before its turn. */
     run_until_over(&t);
     assert_int_equal(access(pin, F_OK), -1);
-    stop_lasting(&t);
+    stop_upgrade(&t);
 }
 
 static void maps_are_found_again_or_made_anew(void **state)

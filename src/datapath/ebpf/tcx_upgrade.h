@@ -12,10 +12,10 @@
 #include "datapath/ebpf/hook.h"
 #include "net/loop/loop.h"
 
-#define LASTING_QUIET_MS 2000 /* Time without a pod that comes or goes. */
+#define TCX_UPGRADE_QUIET_MS 2000 /* Time without a pod that comes or goes. */
 
-struct lasting;
-struct lasting_config {
+struct tcx_upgrade;
+struct tcx_upgrade_config {
     struct loop *loop;
     const struct hooks *hooks; /* Must outlive the struct; tcx is available. */
     /* Returns a link that was not returned yet; false: none is left. */
@@ -23,7 +23,8 @@ struct lasting_config {
     void *ctx;
 };
 /* 'prog_fd' is duplicated. */
-struct lasting *lasting_new(const struct lasting_config *c, int prog_fd);
-/* Restarts the quiet time: a pod comes or goes, or the initial pods are complete. */
-void lasting_wait(struct lasting *x);
-struct lasting *lasting_free(struct lasting *x);
+struct tcx_upgrade *tcx_upgrade_new(const struct tcx_upgrade_config *c, int prog_fd);
+/* Waits for the quiet time, from now on: to be called when a pod comes or goes, and when the initial
+ * pods are complete. */
+void tcx_upgrade_defer(struct tcx_upgrade *x);
+struct tcx_upgrade *tcx_upgrade_free(struct tcx_upgrade *x);

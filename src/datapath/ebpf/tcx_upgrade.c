@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "datapath/ebpf/lasting.h"
+#include "datapath/ebpf/tcx_upgrade.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -9,8 +9,8 @@
 
 LOG_MODULE("ebpf");
 
-struct lasting {
-    struct lasting_config c;
+struct tcx_upgrade {
+    struct tcx_upgrade_config c;
     struct hooks hooks; /* Copies of those in 'c', which the worker may outlive. */
     char *dir;
     int prog_fd;
@@ -22,7 +22,7 @@ struct lasting {
     struct err error;
 };
 
-static void destroy(struct lasting *x)
+static void destroy(struct tcx_upgrade *x)
 {
     close(x->prog_fd);
     free(x->dir);
@@ -31,12 +31,12 @@ static void destroy(struct lasting *x)
 
 static void attach(void *ctx)
 {
-    struct lasting *x = ctx;
+    struct tcx_upgrade *x = ctx;
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
     err_clear(&x->error);
     x->result = rtnl_open(&r, &x->error);
     if (x->result == 0) {
-        x->result = hook_attach(&x->hooks, r, HOOK_LASTING, x->place.ifname, x->place.ifindex,
+        x->result = hook_attach(&x->hooks, r, HOOK_TCX, x->place.ifname, x->place.ifindex,
                                 x->prog_fd, &x->error);
     }
 }
@@ -45,7 +45,7 @@ static void work_on(void *ctx);
 
 static void attached(void *ctx)
 {
-    struct lasting *x = ctx;
+    struct tcx_upgrade *x = ctx;
     static struct log_limit limit;
     x->working = false;
     if (x->abandoned) {
@@ -65,16 +65,16 @@ static void attached(void *ctx)
 
 static void work_on(void *ctx)
 {
-    struct lasting *x = ctx;
+    struct tcx_upgrade *x = ctx;
     if (!x->working && x->c.next(x->c.ctx, &x->place)) {
         x->working = true;
         loop_work(x->c.loop, attach, attached, x);
     }
 }
 
-struct lasting *lasting_new(const struct lasting_config *c, int prog_fd)
+struct tcx_upgrade *tcx_upgrade_new(const struct tcx_upgrade_config *c, int prog_fd)
 {
-    struct lasting *x = NEW(struct lasting);
+    struct tcx_upgrade *x = NEW(struct tcx_upgrade);
     x->c = *c;
     x->dir = xstrdup(c->hooks->dir);
     x->hooks = (struct hooks){.tcx = c->hooks->tcx, .dir = x->dir};
@@ -83,14 +83,14 @@ struct lasting *lasting_new(const struct lasting_config *c, int prog_fd)
     return x;
 }
 
-void lasting_wait(struct lasting *x)
+void tcx_upgrade_defer(struct tcx_upgrade *x)
 {
     if (x) {
-        loop_timer_arm(x->quiet, LASTING_QUIET_MS);
+        loop_timer_arm(x->quiet, TCX_UPGRADE_QUIET_MS);
     }
 }
 
-struct lasting *lasting_free(struct lasting *x)
+struct tcx_upgrade *tcx_upgrade_free(struct tcx_upgrade *x)
 {
     if (x) {
         loop_timer_free(x->quiet);
