@@ -39,7 +39,8 @@ struct dp_pod {
     uint32_t ip;
     struct mac mac;
     uint32_t vnid; /* VNID of the pod's project. */
-    bool has_also; /* While the project moves, packets with 'also_vnid' are accepted as well. */
+    bool
+        has_also_vnid; /* While the project moves, packets with 'also_vnid' are accepted as well. */
     uint32_t also_vnid;
     bool ready; /* Packets of the pod are forwarded (output only). */
     /* The datapath's number of the port; 0: none yet (output only). */

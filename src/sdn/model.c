@@ -191,7 +191,7 @@ static struct model_verdict to_local(const struct model_node *n, const struct mo
     }
     /* Under ovs-subnet VNIDs are not compared, not even those of tunnel packets. */
     bool allowed = sdn_vnid_may_reach(vnid, to->vnid) ||
-                   (to->has_also && sdn_vnid_may_reach(vnid, to->also_vnid));
+                   (to->has_also_vnid && sdn_vnid_may_reach(vnid, to->also_vnid));
     if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {
         return drop(MODEL_VNID_MISMATCH);
     }
@@ -381,7 +381,7 @@ static bool judge_service(const struct model_node *n, const struct model_packet 
     }
     const struct sdn_project_service *s = v.service;
     bool allowed = sdn_vnid_may_reach(vnid, s->vnid) ||
-                   (s->has_also && sdn_vnid_may_reach(vnid, s->also_vnid));
+                   (s->has_also_vnid && sdn_vnid_may_reach(vnid, s->also_vnid));
     if (sdn_plugin_compares_vnids(n->net->plugin) && !allowed) {
         *ret = drop(MODEL_SERVICE_FOREIGN);
     } else if (model_endpoints(n, &v) && n->net->service_by_host && !s->service->host_ports) {

@@ -16,7 +16,8 @@ struct model_pod {
     uint32_t ip;
     struct mac mac;
     uint32_t vnid; /* VNID of the project, whatever the plug-in. */
-    bool has_also; /* While the project moves, packets with 'also_vnid' are accepted as well. */
+    bool
+        has_also_vnid; /* While the project moves, packets with 'also_vnid' are accepted as well. */
     uint32_t also_vnid;
 };
 

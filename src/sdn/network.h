@@ -24,9 +24,10 @@ enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY };
  * no host has it. */
 #define SDN_VXLAN_PORT 4789
 #define SDN_ITSELF_IP 0xa9fea904u /* 169.254.169.4 */
+#define SDN_VXLAN_OVERHEAD 50     /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
+
 /* The VNIDs of a project. While it moves from one to another its pods accept both, so that nodes
  * need not change at the same moment (docs/allocation.md). */
-#define SDN_VXLAN_OVERHEAD 50 /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
 struct sdn_vnids {
     uint32_t id; /* VNID of the packets that its pods send. */
     bool moving;

@@ -654,7 +654,8 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
     }
 
     /* On other nodes the project's VNID may be the old or the new one. */
-    if (p->has_also && p->also_vnid != SDN_VNID_NOBODY && sdn_plugin_compares_vnids(n->plugin)) {
+    if (p->has_also_vnid && p->also_vnid != SDN_VNID_NOBODY &&
+        sdn_plugin_compares_vnids(n->plugin)) {
         pipeline_begin_ip(&b, ISOLATION, 150, cookie);
         of_match_ip_dst(&b, pipeline_address(p->ip));
         if (p->also_vnid != SDN_VNID_GLOBAL) {

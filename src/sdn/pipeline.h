@@ -25,7 +25,8 @@ struct pipeline_pod {
     uint32_t ip;
     struct mac mac; /* mac_from_ip4(ip), the address in ARP replies. */
     uint32_t vnid;  /* VNID of the project; the pipeline applies sdn_effective_vnid. */
-    bool has_also;  /* While the project moves, packets with 'also_vnid' are accepted as well. */
+    bool
+        has_also_vnid; /* While the project moves, packets with 'also_vnid' are accepted as well. */
     uint32_t also_vnid;
 };
 

@@ -100,7 +100,8 @@ struct sdn_project_service {
     uint32_t
         /* SDN_VNID_NOBODY: the project has none, and only global projects reach the service. */
         vnid;
-    bool has_also; /* The project moves: packets of 'also_vnid' may go there, too. */
+    bool
+        has_also_vnid; /* While the project moves, packets with 'also_vnid' are accepted as well. */
     uint32_t also_vnid;
 };
 

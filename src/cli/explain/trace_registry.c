@@ -122,7 +122,7 @@ static void make_pods(struct registry *r, const char *node)
             .ip = addr,
             .mac = mac_from_ip4(addr),
             .vnid = v.id,
-            .has_also = v.moving,
+            .has_also_vnid = v.moving,
             .also_vnid = v.also,
         };
         r->n_known++;

@@ -216,8 +216,8 @@ static void add_service(struct encoded_services *r, const struct serving_node *n
     struct ebpf_service v = {.vnid = m->vnid,
                              .affinity_s = m->service->affinity_s,
                              .flags = m->service->host_ports ? EBPF_SERVICE_HOST_PORT : 0};
-    if (m->has_also) {
-        v.flags |= EBPF_SERVICE_ALSO;
+    if (m->has_also_vnid) {
+        v.flags |= EBPF_SERVICE_ALSO_VNID;
         v.also_vnid = m->also_vnid;
     }
     if (sdn_service_waits(m->service, p)) {
@@ -324,8 +324,8 @@ bool encode_pod(const struct sdn_network *n, const struct encode_pod *p, struct 
         return false;
     }
     memcpy(v.mac, p->mac.b, sizeof v.mac);
-    if (p->has_also) {
-        v.flags |= EBPF_POD_ALSO;
+    if (p->has_also_vnid) {
+        v.flags |= EBPF_POD_ALSO_VNID;
         v.also_vnid = p->also_vnid;
     }
     if (p->queued) {
@@ -353,7 +353,7 @@ struct table_row *encode_pod_cache(const struct table_row *pods, size_t n, size_
         struct ebpf_pod v;
         memcpy(&v, pods[i].value, sizeof v);
         uint32_t index = ntohl(v.addr) % EBPF_POD_CACHE_SIZE;
-        if (pods_at[index] == 1 && !(v.flags & EBPF_POD_ALSO)) {
+        if (pods_at[index] == 1 && !(v.flags & EBPF_POD_ALSO_VNID)) {
             memcpy(rows[k].key, &index, sizeof index);
             memcpy(rows[k++].value, &v, sizeof v);
         }

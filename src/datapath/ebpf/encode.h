@@ -36,7 +36,7 @@ struct encode_pod {
     uint32_t ip;
     struct mac mac;
     uint32_t vnid, also_vnid;
-    bool has_also;
+    bool has_also_vnid;
     bool queued;
     int ifindex; /* 0: not wired. */
     int inlet;   /* The link on which its packets arrive; 0: the same link. */

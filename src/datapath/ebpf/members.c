@@ -50,7 +50,7 @@ int members_put(struct ebpf_dp *x, struct err *e)
         struct encode_pod p = {.ip = m->pod->ip,
                                .mac = m->pod->mac,
                                .vnid = m->pod->vnid,
-                               .has_also = m->pod->has_also,
+                               .has_also_vnid = m->pod->has_also_vnid,
                                .also_vnid = m->pod->also_vnid,
                                .queued = m->queued,
                                .ifindex = m->ifindex,
@@ -304,7 +304,7 @@ void ebpf_set_vnids(struct datapath *dp, const char *pod_namespace, const struct
         struct dp_pod *p = x->members[i].pod;
         if (streq_null(p->pod_namespace, pod_namespace)) {
             p->vnid = v->id;
-            p->has_also = v->moving;
+            p->has_also_vnid = v->moving;
             p->also_vnid = v->moving ? v->also : 0;
             store(x, p);
         }

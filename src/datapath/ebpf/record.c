@@ -26,7 +26,7 @@ char *record_format(const struct dp_pod *p)
     json_set_string(v, "ip", IP4_TEXT(p->ip));
     json_set_string(v, "mac", MAC_TEXT(p->mac));
     json_set_int(v, "vnid", p->vnid);
-    if (p->has_also) {
+    if (p->has_also_vnid) {
         json_set_int(v, "alsoVNID", p->also_vnid);
     }
     json_set_string(v, "hostPorts", p->host_ports);
@@ -80,8 +80,8 @@ int record_parse(const char *text, size_t size, struct dp_pod **ret, struct err 
     if (!get_vnid(v, "vnid", &p->vnid)) {
         return err_set(e, -EINVAL, "vnid is missing or not in 0-%u", SDN_VNID_MAX);
     }
-    p->has_also = json_get(v, "alsoVNID") != NULL;
-    if (p->has_also && !get_vnid(v, "alsoVNID", &p->also_vnid)) {
+    p->has_also_vnid = json_get(v, "alsoVNID") != NULL;
+    if (p->has_also_vnid && !get_vnid(v, "alsoVNID", &p->also_vnid)) {
         return err_set(e, -EINVAL, "alsoVNID is not in 0-%u", SDN_VNID_MAX);
     }
     snprintf(p->host_if, sizeof p->host_if, "%s", link);

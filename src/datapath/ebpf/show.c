@@ -59,7 +59,7 @@ static void show_pod(const void *key, const void *value, struct json *k, struct 
         json_set_int(v, "inlet", p->inlet);
     }
     json_set_string(v, "ethernet", MAC_TEXT(mac));
-    set_vnid(v, p->reach.vnid, p->flags & EBPF_POD_ALSO, p->also_vnid);
+    set_vnid(v, p->reach.vnid, p->flags & EBPF_POD_ALSO_VNID, p->also_vnid);
     if (p->flags & EBPF_POD_QUEUED) {
         json_set_bool(v, "queued", true);
     }
@@ -114,7 +114,7 @@ static void show_service(const void *key, const void *value, struct json *k, str
     const struct ebpf_service *s = value;
     set_service(k, key);
     json_set_int(v, "backends", s->count);
-    set_vnid(v, s->vnid, s->flags & EBPF_SERVICE_ALSO, s->also_vnid);
+    set_vnid(v, s->vnid, s->flags & EBPF_SERVICE_ALSO_VNID, s->also_vnid);
     if (s->affinity_s) {
         json_set_int(v, "affinitySeconds", s->affinity_s);
     }

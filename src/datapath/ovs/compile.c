@@ -62,7 +62,7 @@ void compile_service(struct ovs_dp *o, const struct sdn_service *old,
 {
     const struct sdn_service *s = now ? now->service : NULL;
     if (now) {
-        struct sdn_vnids v = {now->vnid, now->has_also, now->also_vnid};
+        struct sdn_vnids v = {now->vnid, now->has_also_vnid, now->also_vnid};
         bool known = !s->host_ports && now->vnid != SDN_VNID_NOBODY;
         service_flows_set(o->services, s, known ? &v : NULL);
     } else {

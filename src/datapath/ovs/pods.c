@@ -30,7 +30,7 @@ struct waiter {
 /* Inputs of a pod's flows; port 0: the pod has no flows. */
 struct pod_flows {
     uint32_t port, ip, vnid;
-    bool has_also;
+    bool has_also_vnid;
     uint32_t also_vnid;
     struct mac mac;
 };
@@ -238,14 +238,14 @@ static struct pod_flows wanted_flows(const struct ovs_dp *o, const struct pod_re
         return (struct pod_flows){0};
     }
     const struct dp_pod *p = r->pod;
-    return (struct pod_flows){(uint32_t) n, p->ip, p->vnid, p->has_also, p->also_vnid, p->mac};
+    return (struct pod_flows){(uint32_t) n, p->ip, p->vnid, p->has_also_vnid, p->also_vnid, p->mac};
 }
 
 static bool flows_equal(const struct pod_flows *a, const struct pod_flows *b)
 {
     return a->port == b->port && a->ip == b->ip && a->vnid == b->vnid &&
-           a->has_also == b->has_also && (!a->has_also || a->also_vnid == b->also_vnid) &&
-           mac_equal(a->mac, b->mac);
+           a->has_also_vnid == b->has_also_vnid &&
+           (!a->has_also_vnid || a->also_vnid == b->also_vnid) && mac_equal(a->mac, b->mac);
 }
 
 /* Flows are grouped by address: one pod has the flows of an address, even if the database names
@@ -267,7 +267,7 @@ static uint64_t set_pod_group(struct ovs_dp *o, const struct pod_flows *f)
                              .ip = f->ip,
                              .mac = f->mac,
                              .vnid = f->vnid,
-                             .has_also = f->has_also,
+                             .has_also_vnid = f->has_also_vnid,
                              .also_vnid = f->also_vnid};
     struct of_flow_list flows = {0};
     pipeline_pod(&o->net, &p, &flows);
@@ -833,7 +833,7 @@ void pods_set_vnids(struct ovs_dp *o, const char *pod_namespace, const struct sd
     HMAP_FOREACH (r, struct pod_rec, node, &o->pods) {
         if (r->wanted && r->pod->pod_namespace && streq(r->pod->pod_namespace, pod_namespace)) {
             r->pod->vnid = v->id;
-            r->pod->has_also = v->moving;
+            r->pod->has_also_vnid = v->moving;
             r->pod->also_vnid = v->also;
         }
     }

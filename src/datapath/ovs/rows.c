@@ -359,7 +359,7 @@ struct dp_pod *pod_from_ids(const struct smap *ids, const char *port)
     p.vnid = (uint32_t) v;
     const char *also = smap_get(ids, "tenet-also-vnid");
     if (also && str_to_u64(also, SDN_VNID_MAX, &v) == 0) {
-        p.has_also = true;
+        p.has_also_vnid = true;
         p.also_vnid = (uint32_t) v;
     }
     snprintf(p.port, sizeof p.port, "%s", port);
@@ -406,7 +406,7 @@ struct json *pod_to_ids(const struct dp_pod *p)
         IP4_TEXT(p->ip),
         MAC_TEXT(p->mac),
         vnid,
-        p->has_also ? also : NULL,
+        p->has_also_vnid ? also : NULL,
         p->container_id,
         IP4_TEXT(p->ip),
         pooled ? p->host_if : NULL,
@@ -438,8 +438,8 @@ struct json *pod_update_ids(const char *iface_uuid, const struct dp_pod *p)
 
 bool pod_equal(const struct dp_pod *a, const struct dp_pod *b)
 {
-    return a->ip == b->ip && a->vnid == b->vnid && a->has_also == b->has_also &&
-           (!a->has_also || a->also_vnid == b->also_vnid) && mac_equal(a->mac, b->mac) &&
+    return a->ip == b->ip && a->vnid == b->vnid && a->has_also_vnid == b->has_also_vnid &&
+           (!a->has_also_vnid || a->also_vnid == b->also_vnid) && mac_equal(a->mac, b->mac) &&
            streq(a->host_if, b->host_if) && streq(a->port, b->port) &&
            streq_null(a->container_id, b->container_id) && streq_null(a->ifname, b->ifname) &&
            streq_null(a->pod_namespace, b->pod_namespace) && streq_null(a->pod_name, b->pod_name) &&

@@ -582,7 +582,7 @@ static void add_make(struct op *op)
     op->pod->ip = ip;
     op->pod->mac = mac_from_ip4(ip);
     op->pod->vnid = vnids.id;
-    op->pod->has_also = vnids.moving;
+    op->pod->has_also_vnid = vnids.moving;
     op->pod->also_vnid = vnids.also;
     op->holds_ip = true;
     attach(op);

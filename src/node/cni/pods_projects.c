@@ -10,7 +10,7 @@ LOG_MODULE("pods");
 
 static bool has_vnids(const struct dp_pod *pod, const struct sdn_vnids *v)
 {
-    return pod->vnid == v->id && pod->has_also == v->moving &&
+    return pod->vnid == v->id && pod->has_also_vnid == v->moving &&
            (!v->moving || pod->also_vnid == v->also);
 }
 

@@ -445,7 +445,7 @@ static void asked_init(struct asked *a, const struct introspect_view *v)
                                         .ip = pods[i]->ip,
                                         .mac = pods[i]->mac,
                                         .vnid = pods[i]->vnid,
-                                        .has_also = pods[i]->has_also,
+                                        .has_also_vnid = pods[i]->has_also_vnid,
                                         .also_vnid = pods[i]->also_vnid};
     }
     a->node =

@@ -75,7 +75,7 @@ static void load_network(struct program_side *s, const struct cluster *c)
         struct encode_pod x = {.ip = p->ip,
                                .mac = p->mac,
                                .vnid = p->vnid,
-                               .has_also = p->has_also,
+                               .has_also_vnid = p->has_also_vnid,
                                .also_vnid = p->also_vnid,
                                .queued = chance(20),
                                .ifindex = (int) p->port,

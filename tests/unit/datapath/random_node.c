@@ -50,7 +50,7 @@ static void make_network(struct cluster *c)
                                                       .ip = ip,
                                                       .mac = mac_from_ip4(ip),
                                                       .vnid = PICK(vnids),
-                                                      .has_also = chance(20),
+                                                      .has_also_vnid = chance(20),
                                                       .also_vnid = PICK(vnids)};
         }
     }

@@ -141,7 +141,7 @@ static void near_are_pods_that_do_not_move_and_have_a_place_of_their_own(void **
         {.ip = base + 2, .vnid = 7, .ifindex = 3},
         {.ip = base + 2 + EBPF_POD_CACHE_SIZE, .vnid = 8, .ifindex = 4},
         {.ip = base + 3 + EBPF_POD_CACHE_SIZE, .vnid = 6, .ifindex = 6},
-        {.ip = base + 5, .vnid = 9, .ifindex = 5, .has_also = true, .also_vnid = 7}};
+        {.ip = base + 5, .vnid = 9, .ifindex = 5, .has_also_vnid = true, .also_vnid = 7}};
     struct table_row rows[ARRAY_SIZE(pods)], port;
     struct ebpf_pod v;
     struct table t = {0};
@@ -256,7 +256,7 @@ static struct dp_pod example(void)
                            .ip = 0x0a800002,
                            .mac = mac_from_ip4(0x0a800002),
                            .vnid = SDN_VNID_MAX,
-                           .has_also = true,
+                           .has_also_vnid = true,
                            .also_vnid = 10};
 }
 
@@ -284,7 +284,7 @@ static void records_come_back_as_they_went(void **state)
     assert_int_equal(n, 0);
     assert_int_equal(record_write(dir, &p, &e), 0);
     p.vnid = 11;
-    p.has_also = false;
+    p.has_also_vnid = false;
     assert_int_equal(record_write(dir, &p, &e), 0);
     assert_int_equal(record_read_all(dir, on_bad, &bad, &got, &n, &e), 0);
     assert_int_equal(n, 1);
@@ -299,7 +299,7 @@ static void records_come_back_as_they_went(void **state)
     assert_int_equal(got[0]->ip, p.ip);
     assert_true(mac_equal(got[0]->mac, p.mac));
     assert_int_equal(got[0]->vnid, 11);
-    assert_false(got[0]->has_also);
+    assert_false(got[0]->has_also_vnid);
     dp_pod_free(got[0]);
     free(got);
 

@@ -149,7 +149,7 @@ static void moving_project_takes_both_vnids_and_each_step_is_one_bundle(void **s
         fixture_restart_agent(f);
         const struct dp_pod *p = datapath_find(f->dp, "container-3", "eth0");
         assert_int_equal(p->vnid, steps[i].vnids.id);
-        assert_int_equal(p->has_also, steps[i].vnids.moving);
+        assert_int_equal(p->has_also_vnid, steps[i].vnids.moving);
         assert_int_equal(p->also_vnid, steps[i].vnids.also);
         assert_int_equal(ovs_get_counters(f->dp).flow_mods, 0);
         assert_int_equal(ovs_get_counters(f->dp).transactions, 0);

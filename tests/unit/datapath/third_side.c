@@ -49,7 +49,7 @@ void third_side_load(struct third_side *t, const struct model_node *n,
     service_flows_set_network(f, n->net);
     for (size_t i = 0; i < n->n_services; i++) {
         const struct sdn_project_service *s = &n->services[i];
-        struct sdn_vnids v = {s->vnid, s->has_also, s->also_vnid};
+        struct sdn_vnids v = {s->vnid, s->has_also_vnid, s->also_vnid};
         service_flows_set(f, s->service, &v);
     }
     service_flows_flush(f);

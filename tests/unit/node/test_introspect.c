@@ -861,7 +861,7 @@ static void a_trace_says_what_switch_and_model_do(void **state)
                  "'model':{'action':'tunnel','vtep':'192.168.0.2','remoteNode':'node2',"
                  "'vnid':10},'agreed':false}");
     assert_int_equal(dp.asked.ip.src_port, 7);
-    pod_b.has_also = true;
+    pod_b.has_also_vnid = true;
     pod_b.also_vnid = 10;
     dp.trace = (struct dp_trace){.action = MODEL_DELIVER, .remark = "as told"};
     expect_trace("pod=red/a&dst=10.128.0.3",

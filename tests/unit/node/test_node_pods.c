@@ -185,7 +185,7 @@ void datapath_set_vnids(struct datapath *dp, const char *project, const struct s
     for (size_t i = 0; i < dp->n; i++) {
         if (streq(dp->pods[i]->pod_namespace, project)) {
             dp->pods[i]->vnid = v->id;
-            dp->pods[i]->has_also = v->moving;
+            dp->pods[i]->has_also_vnid = v->moving;
             dp->pods[i]->also_vnid = v->also;
         }
     }
@@ -851,16 +851,16 @@ static void a_moving_project_has_two_vnids_until_it_arrived(void **state)
     pods_project_changed(pods, "red");
     assert_int_equal(sw.vnid_changes, 1);
     assert_int_equal(sw.pods[0]->vnid, 42);
-    assert_true(sw.pods[0]->has_also);
+    assert_true(sw.pods[0]->has_also_vnid);
     assert_int_equal(sw.pods[0]->also_vnid, 50);
     /* One that comes in the middle is like the others. */
     assert_int_equal(perform(CNI_ADD, "b", &a), 0);
-    assert_true(sw.pods[1]->has_also);
+    assert_true(sw.pods[1]->has_also_vnid);
     assert_int_equal(sw.pods[1]->also_vnid, 50);
     project_vnids = (struct sdn_vnids){.id = 50};
     pods_project_changed(pods, "red");
     assert_int_equal(sw.vnid_changes, 2);
-    assert_false(sw.pods[0]->has_also || sw.pods[1]->has_also);
+    assert_false(sw.pods[0]->has_also_vnid || sw.pods[1]->has_also_vnid);
 }
 
 static void pods_of_unknown_projects_are_global_under_no_plugin_with_vnids(void **state)

@@ -320,7 +320,7 @@ static void the_datapath_follows_the_services(void **state)
     assert_int_equal(dp.all->list(dp.all->ctx, &list), 1);
     assert_string_equal(list[0].service->name, "web");
     assert_int_equal(list[0].vnid, 10);
-    assert_true(list[0].has_also);
+    assert_true(list[0].has_also_vnid);
     assert_int_equal(list[0].also_vnid, 12);
     free(list);
     red_has_vnid = false;

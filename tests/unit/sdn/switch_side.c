@@ -103,7 +103,7 @@ void switch_side_load(struct switch_side *s, const struct sdn_network *net,
                                             .ip = p->ip,
                                             .mac = p->mac,
                                             .vnid = p->vnid,
-                                            .has_also = p->has_also,
+                                            .has_also_vnid = p->has_also_vnid,
                                             .also_vnid = p->also_vnid},
                      more);
         bool first = true;

@@ -120,7 +120,7 @@ static void add_pods(struct cluster *c)
                                                       .ip = ip,
                                                       .mac = mac_from_ip4(ip),
                                                       .vnid = PICK(c->vnids),
-                                                      .has_also = chance(20),
+                                                      .has_also_vnid = chance(20),
                                                       .also_vnid = PICK(c->vnids)};
         }
     }
@@ -286,7 +286,7 @@ static void free_cluster(struct cluster *c)
 static void tell_service(const struct cluster *c, size_t i, struct service_flows *f)
 {
     const struct sdn_project_service *s = &c->services[i];
-    struct sdn_vnids v = {s->vnid, s->has_also, s->also_vnid};
+    struct sdn_vnids v = {s->vnid, s->has_also_vnid, s->also_vnid};
     service_flows_set(f, c->parsed[i], &v);
 }
 
@@ -710,7 +710,7 @@ static void cluster_text(const struct cluster *c, struct strbuf *ret)
     for (size_t i = 0; i < c->n_pods; i++) {
         strbuf_addf(ret, "  pod p%u %s VNID %u", c->pods[i].port - FIRST_PORT,
                     IP4_TEXT(c->pods[i].ip), c->pods[i].vnid);
-        if (c->pods[i].has_also) {
+        if (c->pods[i].has_also_vnid) {
             strbuf_addf(ret, " and %u", c->pods[i].also_vnid);
         }
         strbuf_addc(ret, '\n');

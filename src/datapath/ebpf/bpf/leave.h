@@ -61,7 +61,7 @@ INLINE int deliver(struct packet_ctx *ctx, const struct ebpf_pod *pod, __u32 vni
         return DROPPED(cause);
     }
     if (UNLIKELY(ctx->settings->compare_vnids && !may_reach(vnid, to.vnid)) &&
-        !((pod->flags & EBPF_POD_ALSO) && may_reach(vnid, pod->also_vnid))) {
+        !((pod->flags & EBPF_POD_ALSO_VNID) && may_reach(vnid, pod->also_vnid))) {
         return DROPPED(EBPF_VNID_MISMATCH);
     }
     end_policy(ctx);

@@ -38,14 +38,14 @@ struct ebpf_pod {
      * them. */
     __u32 inlet;
     __be32 addr;
-    __u32 also_vnid; /* With EBPF_POD_ALSO: packets with this VNID are accepted as well. */
+    __u32 also_vnid; /* With EBPF_POD_ALSO_VNID: packets with this VNID are accepted as well. */
     __u8 flags;
     __u8 zero[3];
     __u8 mac[6];
     __u8 unused[2];
 };
-#define EBPF_POD_ALSO 1   /* The pod's project moves to another VNID. */
-#define EBPF_POD_QUEUED 2 /* Packets to it pass the queue of its link, which limits them. */
+#define EBPF_POD_ALSO_VNID 1 /* The pod's project moves to another VNID. */
+#define EBPF_POD_QUEUED 2    /* Packets to it pass the queue of its link, which limits them. */
 
 /* A direct-mapped cache of EBPF_PODS, which the agent fills: an array indexed by the low bits of
  * the pod's address. An array lookup touches less memory than a hash, and streams leave little in
@@ -120,7 +120,7 @@ struct ebpf_service {
     __u8 flags;
     __u8 zero[3];
 };
-#define EBPF_SERVICE_ALSO 1 /* Like EBPF_POD_ALSO. */
+#define EBPF_SERVICE_ALSO_VNID 1 /* Like EBPF_POD_ALSO_VNID. */
 #define EBPF_SERVICE_IDLE 2
 /* No service, but a pod's host port: the host never translates it. */
 #define EBPF_SERVICE_HOST_PORT 4

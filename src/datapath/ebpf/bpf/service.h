@@ -155,7 +155,7 @@ static __attribute__((noinline)) __u32 translate(struct packet_ctx *ctx,
                                                  const struct ebpf_service *s, __u32 vnid)
 {
     if (ctx->settings->compare_vnids && !may_reach(vnid, s->vnid) &&
-        !((s->flags & EBPF_SERVICE_ALSO) && may_reach(vnid, s->also_vnid))) {
+        !((s->flags & EBPF_SERVICE_ALSO_VNID) && may_reach(vnid, s->also_vnid))) {
         return EBPF_SERVICE_FOREIGN;
     }
     if (ctx->settings->services_by_host && s->count && !(s->flags & EBPF_SERVICE_HOST_PORT)) {
