@@ -191,7 +191,7 @@ static void release(struct agent *a)
     cni_server_free(a->cni_server);
     monitor_free(a->monitor);
     a->pods = pods_free(a->pods);
-    keeper_free(a->keeper);
+    host_sync_free(a->host_sync);
     a->host_ports = host_ports_free(a->host_ports);
     neigh_free(a->neigh);
     if (a->policies) {

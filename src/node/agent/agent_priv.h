@@ -29,7 +29,7 @@
 #include "node/cni/pods.h"
 #include "node/config.h"
 #include "node/host/host.h"
-#include "node/host/keeper.h"
+#include "node/host/host_sync.h"
 #include "node/host/monitor.h"
 #include "node/host/neigh.h"
 #include "node/host/node_host_ports.h"
@@ -103,7 +103,7 @@ struct agent {
     struct datapath *datapath;
     enum part_state datapath_state;
     char datapath_text[256]; /* Unless PART_READY: why. */
-    struct keeper *keeper;
+    struct host_sync *host_sync;
     struct monitor *monitor;
     enum part_state host_state;
     char host_text[256]; /* Unless PART_READY: why. */

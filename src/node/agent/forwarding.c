@@ -21,7 +21,7 @@ static void on_host_changed(void *ctx, unsigned what)
         agent_settle_soon(a);
     }
     if (what & (MONITOR_TUN | MONITOR_NFT)) {
-        keeper_changed(a->keeper, what);
+        host_sync_changed(a->host_sync, what);
     } else if (a->host_proxy && (what & MONITOR_SERVICES)) {
         host_proxy_changed(a->host_proxy);
     }
@@ -56,7 +56,7 @@ static void on_switch_ready(void *ctx)
     }
     if (was_ready && a->host_state == PART_READY) {
         /* A part was repaired; requests for pods were served meanwhile. */
-        keeper_changed(a->keeper, MONITOR_TUN);
+        host_sync_changed(a->host_sync, MONITOR_TUN);
         return;
     }
     a->host_state = PART_PENDING;
@@ -64,7 +64,7 @@ static void on_switch_ready(void *ctx)
     if (a->phase == AGENT_RUNNING) {
         agent_keep_host_ports(a);
     }
-    keeper_set(a->keeper, &a->net);
+    host_sync_set(a->host_sync, &a->net);
 }
 
 static void on_switch_lost(void *ctx, const char *reason)
@@ -154,8 +154,8 @@ static void on_ready_again(struct agent *a)
     log_info("ready again", "node=%s", a->cfg->node_name);
 }
 
-/* Callback of the keeper, after each attempt to bring the host in line. */
-static void on_kept(void *ctx, int error, const char *text)
+/* Callback of the host sync, after each attempt to bring the host in line. */
+static void on_host_synced(void *ctx, int error, const char *text)
 {
     struct agent *a = ctx;
     if (a->phase == AGENT_STOPPING) {
@@ -198,7 +198,7 @@ int agent_open_forwarding(struct agent *a, const struct sdn_network *n, struct e
     if (r < 0) {
         return r;
     }
-    a->keeper = keeper_new(a->loop, on_kept, a);
+    a->host_sync = host_sync_new(a->loop, on_host_synced, a);
     agent_open_host_ports(a);
     agent_open_pods(a);
     return monitor_new(a->loop, HOST_TUN, &mops, a, &a->monitor, e);

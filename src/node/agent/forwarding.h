@@ -5,7 +5,7 @@
 
 #include "node/agent/agent_priv.h"
 
-/* Opens the datapath for the network 'n', the keeper, which maintains the host's part,
+/* Opens the datapath for the network 'n', the host sync, which maintains the host's part,
  * and the monitor, which reports changes of it.  Their callbacks set a->datapath_state
  * and a->host_state. */
 int agent_open_forwarding(struct agent *a, const struct sdn_network *n, struct err *e);

@@ -102,7 +102,7 @@ static int check_network(const struct agent *a, const struct sdn_network *n, str
         if (warning[0]) {
             log_warn("odd route", "text=\"%s\"", warning);
         }
-        err = keeper_check(n, e);
+        err = host_sync_check(n, e);
     }
     if (err == 0) {
         err = datapath_check(&dc, n, e);
@@ -259,14 +259,14 @@ static void follow(struct agent *a)
     agent_read_published(a);
     if (!a->network_set) {
         agent_keep_host_ports(a); /* The first rules include them, so that new connections go on. */
-        keeper_begin(a->keeper, &a->net);
+        host_sync_begin(a->host_sync, &a->net);
         put_into_effect(a);
     } else if (changed) {
         put_into_effect(a);
         log_info("ClusterNetwork changed", "plugin=%s mtu=%u vxlanPort=%u",
                  sdn_plugin_name(a->net.plugin), a->net.mtu, a->net.vxlan_port);
         if (a->phase == AGENT_RUNNING) {
-            keeper_set(a->keeper, &a->net);
+            host_sync_set(a->host_sync, &a->net);
         }
     } else {
         datapath_set_network(a->datapath, &a->net);

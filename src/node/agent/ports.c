@@ -100,7 +100,7 @@ static void open_ports(void *ctx, struct nat_port *ports, size_t n, datapath_don
                        void *fn_ctx)
 {
     struct agent *a = ctx;
-    keeper_set_ports(a->keeper, ports, n, fn, fn_ctx);
+    host_sync_set_ports(a->host_sync, ports, n, fn, fn_ctx);
 }
 
 static const char *find_own_port(void *ctx, const struct cni_host_port *p)

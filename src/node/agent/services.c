@@ -26,7 +26,7 @@ static void on_proxied(void *ctx, int error, const char *text, bool restored)
     }
     a->proxy_failed = error < 0;
     if (error == 0) {
-        keeper_set_node_ports(a->keeper, host_proxy_get_stats(a->host_proxy)->node_ports > 0);
+        host_sync_set_node_ports(a->host_sync, host_proxy_get_stats(a->host_proxy)->node_ports > 0);
     }
 }
 

@@ -16,7 +16,8 @@ void agent_stop_step(void *ctx)
 {
     struct agent *a = ctx;
     uint64_t t = loop_now_ms(a->loop) - a->stop_began;
-    bool busy = (a->pods && pods_busy(a->pods) > 0) || (a->keeper && keeper_busy(a->keeper)) ||
+    bool busy = (a->pods && pods_busy(a->pods) > 0) ||
+                (a->host_sync && host_sync_busy(a->host_sync)) ||
                 (a->host_proxy && host_proxy_busy(a->host_proxy));
     bool telling =
         a->registration && a->registered && !a->master_lost &&

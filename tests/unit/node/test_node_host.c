@@ -10,7 +10,7 @@
 #include "net/kernel/redirect.h"
 #include "node/cni/pod_link.h"
 #include "node/host/host.h"
-#include "node/host/keeper.h"
+#include "node/host/host_sync.h"
 #include "node/host/monitor.h"
 #include "node/host/nat.h"
 #include "nspair.h"
@@ -410,13 +410,13 @@ static void the_table_is_written_watched_and_put_back(void **state)
 /* ---- keeping it so ---- */
 
 struct watching {
-    struct keeper *keeper;
+    struct host_sync *host_sync;
     unsigned looks;
     int error;
     bool flag, gone;
 };
 
-static void on_kept(void *ctx, int error, const char *text)
+static void on_host_synced(void *ctx, int error, const char *text)
 {
     struct watching *w = ctx;
     w->looks++;
@@ -427,7 +427,7 @@ static void on_kept(void *ctx, int error, const char *text)
 static void on_changed(void *ctx, unsigned what)
 {
     struct watching *w = ctx;
-    keeper_changed(w->keeper, what);
+    host_sync_changed(w->host_sync, what);
 }
 
 static void on_link_gone(void *ctx, const char *name)
@@ -436,7 +436,7 @@ static void on_link_gone(void *ctx, const char *name)
     w->gone = w->gone || streq(name, "going0");
 }
 
-/* Lets the keeper look until 'command' succeeds. */
+/* Lets the host sync look until 'command' succeeds. */
 static void wait_until(struct loop *l, struct watching *w, const char *command)
 {
     for (unsigned i = 0; i < 100 && !has(command); i++) {
@@ -457,17 +457,17 @@ static void what_others_change_is_noticed_and_put_back(void **state)
     log_set_levels("error", NULL);
     sh("nft flush ruleset");
     struct loop *l = loop_new();
-    w.keeper = keeper_new(l, on_kept, &w);
+    w.host_sync = host_sync_new(l, on_host_synced, &w);
     assert_int_equal(monitor_new(l, "tun0", &ops, &w, &m, &e), 0);
-    assert_int_equal(keeper_check(&n, &e), 0);
+    assert_int_equal(host_sync_check(&n, &e), 0);
     bool never = false;
-    keeper_begin(w.keeper, &n);
-    while (keeper_busy(w.keeper)) {
+    host_sync_begin(w.host_sync, &n);
+    while (host_sync_busy(w.host_sync)) {
         loop_run_until(l, &never, 5);
     }
     assert_true(has("nft list table ip tenet"));
     assert_int_equal(w.looks, 0); /* That tun0 is not there is no fault yet. */
-    keeper_set(w.keeper, &n);
+    host_sync_set(w.host_sync, &n);
     assert_int_equal(loop_run_until(l, &w.flag, 10000), 0);
     assert_int_equal(w.error, -ENODEV); /* No tun0 yet. */
     assert_true(has("nft list table ip tenet"));
@@ -490,11 +490,11 @@ static void what_others_change_is_noticed_and_put_back(void **state)
     /* After such a rest the next change is looked at soon, too. */
     sh("nft delete table ip tenet");
     wait_until(l, &w, "nft list table ip tenet");
-    while (keeper_busy(w.keeper)) {
+    while (host_sync_busy(w.host_sync)) {
         loop_run_until(l, &never, 5);
     }
     monitor_free(m);
-    keeper_free(w.keeper);
+    host_sync_free(w.host_sync);
     loop_free(l);
     sh("ip link del tun0; nft flush ruleset");
 }

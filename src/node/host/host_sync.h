@@ -10,30 +10,30 @@
 #include "node/host/nat.h"
 #include "sdn/network.h"
 
-struct keeper;
+struct host_sync;
 /* Called after each comparison: 0 when everything is in place, else a negative errno and the
  * difference. */
-typedef void keeper_fn(void *ctx, int error, const char *text);
+typedef void host_sync_fn(void *ctx, int error, const char *text);
 
-struct keeper *keeper_new(struct loop *l, keeper_fn *fn, void *ctx);
+struct host_sync *host_sync_new(struct loop *l, host_sync_fn *fn, void *ctx);
 /* Must not be busy. */
-struct keeper *keeper_free(struct keeper *k);
+struct host_sync *host_sync_free(struct host_sync *h);
 /* Installs the NAT rules of 'n' early, while the datapath is being made, so that no packet is
  * forwarded without them; they do not depend on the datapath.  Errors are reported after
- * keeper_set. */
-void keeper_begin(struct keeper *k, const struct sdn_network *n);
+ * host_sync_set. */
+void host_sync_begin(struct host_sync *h, const struct sdn_network *n);
 /* Sets the network to maintain (copied, without remotes); compares at once. */
-void keeper_set(struct keeper *k, const struct sdn_network *n);
+void host_sync_set(struct host_sync *h, const struct sdn_network *n);
 /* Sets the ports of the host that lead to pods (takes them over); compares at once.  Calls 'done'
  * (unless NULL) when the rules are in effect, or with the error; after an error it tries again. */
-void keeper_set_ports(struct keeper *k, struct nat_port *ports, size_t n_ports, keeper_fn *applied,
-                      void *ctx);
+void host_sync_set_ports(struct host_sync *h, struct nat_port *ports, size_t n_ports,
+                         host_sync_fn *applied, void *ctx);
 /* Sets whether node ports at 127.0.0.1 lead to pods, as host ports do; compares at once. */
-void keeper_set_node_ports(struct keeper *k, bool some);
+void host_sync_set_node_ports(struct host_sync *h, bool some);
 /* The monitor saw a change ('what' as in node/host/monitor.h): compare soon. */
-void keeper_changed(struct keeper *k, unsigned what);
+void host_sync_changed(struct host_sync *h, unsigned what);
 /* Whether a worker thread is at work. */
-bool keeper_busy(const struct keeper *k);
+bool host_sync_busy(const struct host_sync *h);
 /* Whether the rules for 'n' are accepted here (nft is installed, the kernel supports them); changes
  * nothing. */
-int keeper_check(const struct sdn_network *n, struct err *e);
+int host_sync_check(const struct sdn_network *n, struct err *e);
