@@ -15,7 +15,7 @@ LOG_MODULE("hostports");
 #define RETRY_MS 10000  /* Interval of attempts for ports whose socket could not be bound. */
 
 /* A port of the host, and the socket that occupies it. */
-struct held {
+struct reserved_port {
     struct list node;
     struct cni_host_port port;
     int fd; /* -1: no socket occupies the port. */
@@ -40,7 +40,7 @@ struct host_ports {
     const struct host_ports_ops *ops;
     void *ctx;
     struct datapath *dp; /* NULL: not known yet. */
-    struct list held;
+    struct list reserved;
     struct list waiters;
     struct sdn_host_port *ports; /* The ports that lead to pods of this node. */
     size_t n_ports, n_closed, n_unpublished;
@@ -50,12 +50,13 @@ struct host_ports {
     uint64_t retry_ms; /* Time of the next attempt for ports without a socket. */
 };
 
-/* ---- holding ---- */
+/* ---- reserving ---- */
 
-static struct held *find_held(const struct host_ports *h, const struct cni_host_port *p)
+static struct reserved_port *find_reserved(const struct host_ports *h,
+                                           const struct cni_host_port *p)
 {
-    struct held *x;
-    LIST_FOREACH (x, struct held, node, &h->held) {
+    struct reserved_port *x;
+    LIST_FOREACH (x, struct reserved_port, node, &h->reserved) {
         if (x->port.protocol == p->protocol && x->port.host_port == p->host_port &&
             x->port.host_ip == p->host_ip) {
             return x;
@@ -64,7 +65,7 @@ static struct held *find_held(const struct host_ports *h, const struct cni_host_
     return NULL;
 }
 
-static void let_go(struct held *x)
+static void close_socket(struct reserved_port *x)
 {
     if (x->fd >= 0) {
         close(x->fd);
@@ -72,10 +73,10 @@ static void let_go(struct held *x)
     x->fd = -1;
 }
 
-static void held_free(struct held *x)
+static void reserved_port_free(struct reserved_port *x)
 {
     list_remove(&x->node);
-    let_go(x);
+    close_socket(x);
     free(x);
 }
 
@@ -90,7 +91,7 @@ static int refuse_own(const struct host_ports *h, const struct cni_host_port *p,
 }
 
 /* Tries to occupy 'x'.  -EADDRINUSE, with the reason: another program has the port. */
-static int hold(const struct host_ports *h, struct held *x, struct err *e)
+static int occupy(const struct host_ports *h, struct reserved_port *x, struct err *e)
 {
     const struct cni_host_port *p = &x->port;
     enum hold_result result = HOLD_OK;
@@ -108,41 +109,42 @@ static int hold(const struct host_ports *h, struct held *x, struct err *e)
     return r;
 }
 
-static struct held *held_new(struct host_ports *h, const struct cni_host_port *p, bool by_engine)
+static struct reserved_port *reserved_port_new(struct host_ports *h, const struct cni_host_port *p,
+                                               bool by_engine)
 {
-    struct held *x = NEW(struct held);
+    struct reserved_port *x = NEW(struct reserved_port);
     x->port = *p;
     x->by_engine = by_engine;
     x->fd = -1;
-    list_push_back(&h->held, &x->node);
+    list_push_back(&h->reserved, &x->node);
     return x;
 }
 
 static int reserve(struct host_ports *h, const struct cni_host_port *p, bool by_engine,
                    struct err *e)
 {
-    struct held *x = find_held(h, p);
+    struct reserved_port *x = find_reserved(h, p);
     if (x && x->pending) {
         return err_set(e, -EADDRINUSE, "%u/%s is being given to another pod", p->host_port,
                        cni_protocol_name(p->protocol));
     }
     bool is_new = !x;
-    x = x ? x : held_new(h, p, by_engine);
-    int r = x->fd < 0 ? hold(h, x, e) : refuse_own(h, p, e);
+    x = x ? x : reserved_port_new(h, p, by_engine);
+    int r = x->fd < 0 ? occupy(h, x, e) : refuse_own(h, p, e);
     x->pending = r == 0;
     if (x->by_engine) {
-        let_go(x);
+        close_socket(x);
         x->busy = false;
     }
     if (r < 0 && is_new) {
-        held_free(x);
+        reserved_port_free(x);
     }
     return r;
 }
 
 int host_ports_reserve(struct host_ports *h, const struct cni_runtime *r, struct err *e)
 {
-    size_t n = list_size(&h->held);
+    size_t n = list_size(&h->reserved);
     int k =
         n + r->n_ports <= SDN_MAX_HOST_PORTS
             ? 0
@@ -153,8 +155,8 @@ int host_ports_reserve(struct host_ports *h, const struct cni_runtime *r, struct
         k = reserve(h, &r->ports[i], r->by_engine, e);
     }
     if (k < 0) {
-        struct cni_runtime held = {.ports = r->ports, .n_ports = i ? i - 1 : 0};
-        host_ports_settled(h, &held);
+        struct cni_runtime done = {.ports = r->ports, .n_ports = i ? i - 1 : 0};
+        host_ports_settled(h, &done);
     }
     return k;
 }
@@ -162,12 +164,12 @@ int host_ports_reserve(struct host_ports *h, const struct cni_runtime *r, struct
 void host_ports_settled(struct host_ports *h, const struct cni_runtime *r)
 {
     for (size_t i = 0; i < r->n_ports; i++) {
-        struct held *x = find_held(h, &r->ports[i]);
+        struct reserved_port *x = find_reserved(h, &r->ports[i]);
         if (x) {
             x->pending = false;
         }
         if (x && !x->wanted) {
-            held_free(x);
+            reserved_port_free(x);
         }
     }
 }
@@ -185,12 +187,12 @@ static void close_port(struct host_ports *h, const struct dp_pod *pod, const cha
 static bool keep(struct host_ports *h, const struct dp_pod *pod, const struct cni_host_port *p,
                  bool by_engine, bool again)
 {
-    struct held *x = find_held(h, p);
+    struct reserved_port *x = find_reserved(h, p);
     struct err e = {0};
     bool is_new = !x, was_closed = x && x->closed;
-    x = x ? x : held_new(h, p, by_engine);
+    x = x ? x : reserved_port_new(h, p, by_engine);
     x->wanted = true;
-    if (!x->by_engine && x->fd < 0 && (is_new || again) && hold(h, x, &e) < 0 && !was_closed) {
+    if (!x->by_engine && x->fd < 0 && (is_new || again) && occupy(h, x, &e) < 0 && !was_closed) {
         close_port(h, pod, e.text);
     }
     if (was_closed && !x->closed) {
@@ -211,8 +213,8 @@ static bool collect(struct host_ports *h, bool again)
     size_t n_pods, n = 0, cap = 0;
     struct sdn_host_port *list = NULL;
     const struct dp_pod *const *pods = datapath_pods(h->dp, &n_pods);
-    struct held *x;
-    LIST_FOREACH (x, struct held, node, &h->held) {
+    struct reserved_port *x;
+    LIST_FOREACH (x, struct reserved_port, node, &h->reserved) {
         x->wanted = false;
     }
     h->n_closed = 0;
@@ -244,10 +246,10 @@ static bool collect(struct host_ports *h, bool again)
 /* Closes the sockets of ports that no pod asks for. */
 static void release(struct host_ports *h)
 {
-    struct held *x;
-    LIST_FOREACH (x, struct held, node, &h->held) {
+    struct reserved_port *x;
+    LIST_FOREACH (x, struct reserved_port, node, &h->reserved) {
         if (!x->wanted && !x->pending) {
-            held_free(x);
+            reserved_port_free(x);
         }
     }
 }
@@ -257,7 +259,7 @@ static void open_published(struct host_ports *h, datapath_done_fn *fn, void *fn_
     struct nat_port *open = xcalloc(h->n_ports + 1, sizeof *open);
     size_t n = 0;
     for (size_t i = 0; i < h->n_ports; i++) {
-        const struct held *x = find_held(h, &h->ports[i].port);
+        const struct reserved_port *x = find_reserved(h, &h->ports[i].port);
         if (sdn_host_ports_have(h->published, h->n_published, &h->ports[i])) {
             open[n++] = (struct nat_port){.is = h->ports[i], .not_at_loopback = x && x->busy};
         }
@@ -271,9 +273,9 @@ static void open_published(struct host_ports *h, datapath_done_fn *fn, void *fn_
 static void arm(struct host_ports *h)
 {
     uint64_t now = loop_now_ms(h->loop), next = UINT64_MAX;
-    const struct held *x;
+    const struct reserved_port *x;
     const struct waiter *w;
-    LIST_FOREACH (x, struct held, node, &h->held) {
+    LIST_FOREACH (x, struct reserved_port, node, &h->reserved) {
         if (x->busy || x->closed) {
             next = h->retry_ms;
         }
@@ -389,7 +391,7 @@ struct host_ports *host_ports_new(struct loop *l, const struct host_ports_ops *o
     h->loop = l;
     h->ops = ops;
     h->ctx = ctx;
-    list_init(&h->held);
+    list_init(&h->reserved);
     list_init(&h->waiters);
     h->timer = loop_timer_new(l, on_time, h);
     return h;
@@ -400,9 +402,9 @@ struct host_ports *host_ports_free(struct host_ports *h)
     if (!h) {
         return NULL;
     }
-    struct held *x;
-    LIST_FOREACH (x, struct held, node, &h->held) {
-        held_free(x);
+    struct reserved_port *x;
+    LIST_FOREACH (x, struct reserved_port, node, &h->reserved) {
+        reserved_port_free(x);
     }
     struct waiter *w;
     LIST_FOREACH (w, struct waiter, node, &h->waiters) {

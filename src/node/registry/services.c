@@ -12,15 +12,16 @@
 
 LOG_MODULE("services");
 
-#define HELD_A_SERVICE 16
-#define HELD_IN_ALL 1024
-#define HOLD_MS 120000
-#define LOOK_MS 5000 /* Interval in which packets that waited too long are found. */
+#define HELD_A_SERVICE 16 /* Most packets held for a service. */
+#define HELD_IN_ALL 1024  /* Most packets held for all services. */
+#define HOLD_MS 120000    /* A packet is dropped after so long. */
+#define LOOK_MS 5000      /* Interval in which packets that waited too long are found. */
 
-struct held {
+/* A packet of a pod to an idle service. */
+struct held_packet {
     struct list link;
     uint64_t since_ms;
-    uint32_t port;
+    uint32_t port; /* Number of the pod's port in the datapath. */
     size_t size;
     uint8_t frame[];
 };
@@ -76,7 +77,7 @@ static struct idle *find_idle(const struct services *s, const struct sdn_service
     return NULL;
 }
 
-static void held_free(struct services *s, struct idle *i, struct held *h)
+static void held_packet_free(struct services *s, struct idle *i, struct held_packet *h)
 {
     list_remove(&h->link);
     i->n--;
@@ -86,9 +87,9 @@ static void held_free(struct services *s, struct idle *i, struct held *h)
 
 static void idle_free(struct services *s, struct idle *i)
 {
-    struct held *h;
-    LIST_FOREACH (h, struct held, link, &i->frames) {
-        held_free(s, i, h);
+    struct held_packet *h;
+    LIST_FOREACH (h, struct held_packet, link, &i->frames) {
+        held_packet_free(s, i, h);
     }
     list_remove(&i->link);
     free(i->namespace);
@@ -100,8 +101,8 @@ static void idle_free(struct services *s, struct idle *i)
  * are installed. */
 static void release(struct services *s, struct idle *i, const struct sdn_service *now)
 {
-    struct held *h;
-    LIST_FOREACH (h, struct held, link, &i->frames) {
+    struct held_packet *h;
+    LIST_FOREACH (h, struct held_packet, link, &i->frames) {
         struct service_target t;
         const struct sdn_service_port *p =
             service_target_parse(h->frame, h->size, &t) == 0 ? service_target_port(now, &t) : NULL;
@@ -112,7 +113,7 @@ static void release(struct services *s, struct idle *i, const struct sdn_service
             datapath_release(s->datapath, h->port, h->frame, h->size);
             s->stats.sent++;
         }
-        held_free(s, i, h);
+        held_packet_free(s, i, h);
     }
 }
 
@@ -141,11 +142,11 @@ static void on_look(void *ctx)
     struct services *s = ctx;
     uint64_t now = loop_now_ms(s->loop);
     struct idle *i;
-    struct held *h;
+    struct held_packet *h;
     LIST_FOREACH (i, struct idle, link, &s->idle) {
-        LIST_FOREACH (h, struct held, link, &i->frames) {
+        LIST_FOREACH (h, struct held_packet, link, &i->frames) {
             if (now - h->since_ms >= HOLD_MS) {
-                held_free(s, i, h);
+                held_packet_free(s, i, h);
                 s->stats.lost++;
             }
         }
@@ -193,14 +194,14 @@ static void keep(struct services *s, struct idle *i, uint32_t port, const uint8_
                  size_t size)
 {
     if (i->n >= HELD_A_SERVICE) {
-        held_free(s, i, CONTAINER_OF(i->frames.next, struct held, link));
+        held_packet_free(s, i, CONTAINER_OF(i->frames.next, struct held_packet, link));
         s->stats.lost++;
     }
     if (s->n_held >= HELD_IN_ALL) {
         s->stats.lost++;
         return;
     }
-    struct held *h = xmalloc(sizeof *h + size);
+    struct held_packet *h = xmalloc(sizeof *h + size);
     h->since_ms = loop_now_ms(s->loop);
     h->port = port;
     h->size = size;
