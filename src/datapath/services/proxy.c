@@ -139,20 +139,20 @@ static void entry_free(struct host_proxy *p, struct entry *en)
     free(en);
 }
 
-static void on_wanted(void *ctx, const struct sdn_frontend *f)
+static void on_need_pods(void *ctx, const struct sdn_frontend *f)
 {
     struct host_proxy *p = ctx;
     const struct entry *en = find_entry(p, &f->key);
     if (en && en->claims) {
         const char *key = key_of(en->claims->service);
         CLEANUP_FREE char *ns = xstrndup(key, strcspn(key, "/"));
-        p->cfg.wanted(p->cfg.ctx, ns, key + strlen(ns) + 1, f->key.protocol, f->service_port);
+        p->cfg.need_pods(p->cfg.ctx, ns, key + strlen(ns) + 1, f->key.protocol, f->service_port);
     }
 }
 
 static int open_userspace(struct host_proxy *p, struct err *e)
 {
-    int r = p->userspace ? 0 : userspace_new(p->cfg.loop, on_wanted, p, &p->userspace, e);
+    int r = p->userspace ? 0 : userspace_new(p->cfg.loop, on_need_pods, p, &p->userspace, e);
     if (r == 0) {
         userspace_set_cluster(p->userspace, p->base.cluster, p->base.n_cluster);
     }
@@ -604,7 +604,7 @@ static void report_failure(struct host_proxy *p)
         free(p->failure);
         p->failure = xstrdup(p->error.text);
     }
-    p->cfg.told(p->cfg.ctx, p->result, p->error.text, false);
+    p->cfg.on_result(p->cfg.ctx, p->result, p->error.text, false);
 }
 
 static void report_success(struct host_proxy *p, bool restored)
@@ -618,7 +618,7 @@ static void report_success(struct host_proxy *p, bool restored)
         log_warn("another program changed the services' nftables table: restored",
                  "table=" SERVICES_TABLE);
     }
-    p->cfg.told(p->cfg.ctx, 0, "", restored);
+    p->cfg.on_result(p->cfg.ctx, 0, "", restored);
 }
 
 /* Evaluates a check: the table is known if the digests are equal. */

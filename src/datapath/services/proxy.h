@@ -28,10 +28,10 @@ struct host_proxy_config {
     enum services_mode mode;
     /* After each transaction or check: 0, or a negative errno and its reason; failures are
      * retried. 'restored': other software had changed the table. */
-    void (*told)(void *ctx, int error, const char *text, bool restored);
-    /* A client connects to port 'port' of the service, which is idle; may be called for each
-     * packet. */
-    void (*wanted)(void *ctx, const char *ns, const char *name, uint8_t protocol, uint16_t port);
+    void (*on_result)(void *ctx, int error, const char *text, bool restored);
+    /* A client connects to port 'port' of the service, which is idle and needs pods (Event NeedPods);
+     * may be called for each packet. */
+    void (*need_pods)(void *ctx, const char *ns, const char *name, uint8_t protocol, uint16_t port);
     void *ctx;
 };
 

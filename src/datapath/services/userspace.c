@@ -179,12 +179,12 @@ static void raise_limit(void)
     }
 }
 
-int userspace_new(struct loop *l, userspace_wanted_fn *wanted, void *ctx, struct userspace **ret,
-                  struct err *e)
+int userspace_new(struct loop *l, userspace_need_pods_fn *need_pods, void *ctx,
+                  struct userspace **ret, struct err *e)
 {
     struct userspace *u = NEW(struct userspace);
     u->loop = l;
-    u->wanted = wanted;
+    u->need_pods = need_pods;
     u->ctx = ctx;
     u->listener = -1;
     hmap_init(&u->served);

@@ -20,9 +20,9 @@
 
 struct userspace;
 /* A client connects to an idle frontend: its service needs pods. May be called for each packet. */
-typedef void userspace_wanted_fn(void *ctx, const struct sdn_frontend *f);
-int userspace_new(struct loop *l, userspace_wanted_fn *wanted, void *ctx, struct userspace **ret,
-                  struct err *e);
+typedef void userspace_need_pods_fn(void *ctx, const struct sdn_frontend *f);
+int userspace_new(struct loop *l, userspace_need_pods_fn *need_pods, void *ctx,
+                  struct userspace **ret, struct err *e);
 /* Ends all connections. */
 struct userspace *userspace_free(struct userspace *u);
 /* Clients of these networks use the same targets as clients of the host. Endpoints in them are

@@ -26,7 +26,7 @@ struct served {
 
 struct userspace {
     struct loop *loop;
-    userspace_wanted_fn *wanted;
+    userspace_need_pods_fn *need_pods;
     void *ctx;
     struct hmap served;
     struct ip4_prefix cluster[SDN_MAX_CLUSTER_NETWORKS];

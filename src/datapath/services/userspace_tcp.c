@@ -200,7 +200,7 @@ static void hold(struct connection *c, const struct sdn_frontend *f)
     c->pending = true;
     c->owner->stats.held++;
     loop_timer_arm(c->timer, HOLD_MS);
-    c->owner->wanted(c->owner->ctx, f);
+    c->owner->need_pods(c->owner->ctx, f);
 }
 
 void userspace_tcp_wake(struct served *s)

@@ -126,7 +126,7 @@ static struct session *begin(struct served *s, const struct sockaddr_in *client,
     uint32_t ip = ntohl(client->sin_addr.s_addr);
     enum sdn_view v = userspace_view(u, s->frontend, ip, ntohl(at.s_addr));
     if (s->frontend->idle) {
-        u->wanted(u->ctx, s->frontend);
+        u->need_pods(u->ctx, s->frontend);
     }
     if (!s->frontend->n[v] || u->stats.sessions >= MAX_SESSIONS) {
         u->stats.refused++;

@@ -46,8 +46,8 @@ static void proxy_synced(void *ctx)
     host_proxy_synced(ctx);
 }
 
-static void proxy_wanted(void *ctx, const char *ns, const char *name, uint8_t protocol,
-                         uint16_t port)
+static void proxy_need_pods(void *ctx, const char *ns, const char *name, uint8_t protocol,
+                            uint16_t port)
 {
     struct agent *a = ctx;
     services_want_pods(a->pod_services, ns, name, protocol, port);
@@ -59,8 +59,8 @@ int agent_open_proxy(struct agent *a, struct err *e)
                                   .node_name = a->cfg->node_name,
                                   .mode = a->cfg->proxy_userspace ? SERVICES_USERSPACE
                                                                   : SERVICES_NETFILTER,
-                                  .told = on_proxied,
-                                  .wanted = proxy_wanted,
+                                  .on_result = on_proxied,
+                                  .need_pods = proxy_need_pods,
                                   .ctx = a};
     static const struct services_listener listener = {
         .changed = proxy_service_changed, .settled = proxy_settled, .synced = proxy_synced};

@@ -155,8 +155,11 @@ static struct sdn_network network(void)
 
 static void open_proxy(enum services_mode mode)
 {
-    struct host_proxy_config c = {
-        .loop = loop, .node_name = "node-a", .mode = mode, .told = on_told, .wanted = on_wanted};
+    struct host_proxy_config c = {.loop = loop,
+                                  .node_name = "node-a",
+                                  .mode = mode,
+                                  .on_result = on_told,
+                                  .need_pods = on_wanted};
     struct err e = {0};
     struct sdn_network n = network();
     if (host_proxy_new(&c, &proxy, &e) < 0) {
