@@ -39,8 +39,8 @@ struct pod_flows {
 struct pod_rec {
     struct hmap_node node;
     struct dp_pod *pod;
-    struct list waiters;
-    bool wanted;
+    struct list waiters;  /* ADDs and DELs that wait for it. */
+    bool wanted;          /* It should have a port; false: its port is being removed. */
     bool in_flight;       /* A transaction that inserts or changes its row was sent. */
     bool alone;           /* Its transaction was refused together with others: send it by itself. */
     bool has_row;         /* The row existed at the last pods_adopt. */
@@ -53,11 +53,12 @@ struct pod_rec {
     struct refusal_bucket refusals;
 };
 
+/* A VNID that pods have, and the group of its flows. */
 struct vnid_ref {
     struct hmap_node node;
     uint32_t vnid;
-    size_t pods;
-    uint64_t generation;
+    size_t pods;         /* Number of pods with flows that have it. */
+    uint64_t generation; /* The generation of the group's last change. */
 };
 
 /* ---- records ---- */
@@ -291,7 +292,7 @@ static void update_flows(struct ovs_dp *o, struct pod_rec *r)
                     "port=%s ip=%s", r->pod->port, IP4_TEXT(r->pod->ip));
         want = (struct pod_flows){0};
     }
-    /* New VNIDs first, so that a VNID group which stays is not touched. */
+    /* The new VNID before the old one: if they are the same, its group stays. */
     if (want.port) {
         changed_in(&r->generation, vnid_ref(o, want.vnid));
         changed_in(&r->generation, set_pod_group(o, &want));
@@ -558,11 +559,11 @@ static void step_removals(struct ovs_dp *o, struct batch *b)
     }
 }
 
-/* Another program's port has the name of the pod's port. */
+/* Another port has the name of the pod's port: fails the attachment if it is another program's. */
 static void name_taken(struct ovs_dp *o, struct pod_rec *r, const struct row_iface *i)
 {
     if (i->removing || (i->port && i->pod) || list_is_empty(&r->waiters)) {
-        return; /* The port is being removed, or the pump can only wait. */
+        return; /* The port is being removed, or there is no attachment to fail. */
     }
     char text[OVS_TEXT_SIZE];
     snprintf(text, sizeof text, "port %s exists already and is not ours", i->name);
@@ -683,9 +684,9 @@ static void finish_failed(struct ovs_dp *o, struct pod_rec *r)
 /* Completes a record that is not wanted; returns whether the record was freed. */
 static bool finish_unwanted(struct ovs_dp *o, struct pod_rec *r)
 {
-    /* The switch need not have removed the flows yet: removing a port keeps ovs-vswitchd busy for
-     * up to 100 ms (the userspace datapath), and later flows for the same address come after on the
-     * same connection. */
+    /* The switch may still have the flows: waiting for it would take up to 100 ms, in which removing
+     * a port keeps ovs-vswitchd busy (the userspace datapath). Later flows for the same address are
+     * sent after their removal, on the same connection. */
     if (o->inventory_known && db_is_synced(o->db) && !r->has_row && !r->in_flight) {
         finish_waiters(o, r, 0, "");
         pool_put(o, r->pod->port, r->pod->ip, r->generation);
@@ -769,8 +770,8 @@ void pods_attach(struct ovs_dp *o, const struct dp_pod *p, datapath_port_fn *por
         const struct row_iface *i = ovs_rows_iface(db_rows(o->db), old->port);
         if (!streq(old->port, old->host_if) && (!i || i->ofport >= 0)) {
             memcpy(r->pod->port, old->port, sizeof old->port);
-            /* The present port does not work, or an earlier version made it: make another one. */
         } else {
+            /* The present port does not work, or an earlier version made it: take another one. */
             r->pod->port[0] = '\0';
             pool_put(o, old->port, old->ip, r->generation);
         }
