@@ -35,12 +35,13 @@ static const struct limits in_kernel = {8, 24, 64}, in_user_space = {2, 4, 6};
 #define RETRY_MAX_MS 10000
 
 enum state {
+    /* Up to CHECKED no pod can have the port yet. */
     UNCHECKED, /* It is not known whether the device exists. */
     CHECKING,  /* The worker's job checks the device. */
     BUSY,      /* The link of the port's last pod is being deleted. */
-    CHECKED,   /* Open vSwitch has to assign the number. */
-    FREE,
-    USED,
+    CHECKED,   /* The device exists; Open vSwitch has to assign the number. */
+    FREE,      /* A pod can have it. */
+    USED,      /* A pod has it. */
 };
 
 struct pool_port {
@@ -53,9 +54,9 @@ struct pool_port {
     uint32_t last_ip; /* The address of the last pod. */
     uint64_t given_back_ms;
     uint64_t generation; /* The flows of the last pod are gone as of this generation. */
-    uint64_t checked_ms;
-    bool freed;   /* CHECKING: the last pod's link was deleted meanwhile. */
-    bool reclaim; /* An unknown pod's link stays on the port: make the device anew. */
+    uint64_t checked_ms; /* When the worker reported the device. */
+    bool freed;          /* CHECKING: the last pod's link was deleted meanwhile. */
+    bool reclaim;        /* The link of an unknown pod stays on the peer: make the device anew. */
 };
 
 struct pool_job {
@@ -135,7 +136,7 @@ void pool_init(struct ovs_dp *o)
     o->pool.netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
-/* The peer 'name' is free. */
+/* Callback: no pod's link is on the peer 'name' any more. */
 static void on_end_free(void *ctx, const char *name)
 {
     struct ovs_dp *o = ctx;
@@ -264,8 +265,8 @@ static int add_device(struct rtnl *r, const struct pool_job *job, const char *na
     return rtnl_veth_add(r, &v, e);
 }
 
-/* Finds the peer of a port in 'ends'; a peer that an earlier version made in the host's namespace
- * is moved. */
+/* Finds the peer of a port in the namespace of 'ends'. A peer that an earlier version made in the
+ * host's namespace is moved there. -EBUSY: a pod's link is on it; -ENODEV: there is none. */
 static int find_end(struct rtnl *r, struct rtnl *ends, const struct pool_job *job, const char *name,
                     bool *ret_moved, struct err *e)
 {
@@ -283,7 +284,7 @@ static int find_end(struct rtnl *r, struct rtnl *ends, const struct pool_job *jo
     return k;
 }
 
-/* A pod with a veth pair of its own leaves behind the program that redirected to it. */
+/* Removes the redirection to the veth pair of the port's last pod, which had one of its own. */
 static void forget_pair(struct rtnl *r, const struct rtnl_link *port)
 {
     redirect_detach(r, port->ifindex, REDIRECT_EGRESS, REDIRECT_ALONE);
@@ -421,7 +422,7 @@ static void job_done(void *ctx)
         if (d->result == -EBUSY) {
             set_state(o, p, p->freed ? UNCHECKED : BUSY);
         } else if (d->result == 0 && d->made && row && row->port && row->ofport > 0) {
-            remove_row(o, p); /* Open vSwitch still uses the deleted device. */
+            remove_row(o, p); /* Open vSwitch still uses the device that was there before. */
         } else if (d->result == 0) {
             set_state(o, p, CHECKED);
         } else if (p->listed) {
@@ -507,7 +508,8 @@ static void insert_rows(struct ovs_dp *o)
     }
 }
 
-/* Removes one port that has long been free from the bridge; its device is deleted afterwards. */
+/* Removes the port that has been free for the longest time, if there are too many: from the bridge
+ * here, and its device by the worker. */
 static void shrink(struct ovs_dp *o)
 {
     uint64_t due = o->pool.used_ms + o->pool.quiet_ms;
@@ -529,7 +531,7 @@ static void shrink(struct ovs_dp *o)
 
 /* ---- the step ---- */
 
-/* Applies Open vSwitch's state of each port. */
+/* Updates the state of each port from its Interface row. */
 static void sort_ports(struct ovs_dp *o)
 {
     static struct log_limit limit;
@@ -587,7 +589,7 @@ static void check_devices(struct ovs_dp *o, size_t waiting)
             }
             char name[16];
             snprintf(name, sizeof name, "tp%u", number);
-            /* Otherwise the port belongs to another program. */
+            /* A port of that name which is not in the pool belongs to another program. */
             if (!ovs_rows_iface(db_rows(o->db), name)) {
                 add(o, name, CHECKING)->number = number;
                 job_add(o, name, false);
@@ -633,7 +635,7 @@ const char *pool_take(struct ovs_dp *o, uint32_t ip)
     struct pool_port *p, *best = NULL;
     LIST_FOREACH (p, struct pool_port, free, &o->pool.free) {
         bool again = p->last_ip == ip && ovs_now(o) < p->given_back_ms + AGAIN_MS;
-        best = best && again ? best : p; /* The first free port, if all had this address. */
+        best = best && again ? best : p; /* If all had this address: the first one. */
         if (!again) {
             break;
         }
