@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the policy compiler.
+/* The state of the policy compiler (policy.h), which its files share.
  *
- *     policy.c        objects in: policies, namespaces, pods, attachments; the flush
+ *     policy.c            objects in: policies, namespaces, pods, attachments; the flush
  *     policy_addresses.c  check of reported addresses
- *     policy_sets.c sets, classes, and the addresses in them
- *     policy_rules.c  rules of active policies, and their share in flows
- *     policy_flows.c  the flows of each group, and their names
- *     policy_table.c, policy_ports.c   tables instead
- *     policy_decide.c the rule that decides, for people
- *     policy_spec.c, policy_labels.c   values */
+ *     policy_sets.c       sets, classes, and the addresses in them
+ *     policy_rules.c      rules of active policies, and their share in flows
+ *     policy_flows.c      output as flows: the flows of each group, and their cookies
+ *     policy_table.c, policy_ports.c   output as tables
+ *     policy_decide.c     the rule that decides, for people
+ *     policy_spec.c, policy_labels.c   parsed policies, and labels
+ *
+ * struct policy owns all; the other structs refer to each other by plain pointers. */
 #pragma once
 
 #include "sdn/address.h"
@@ -27,9 +29,12 @@ static inline unsigned space_of(enum policy_direction d, enum role r)
 /* NetworkPolicy rules that share a priority: their conjunctions share flows. */
 #define RULES_A_BUCKET 900
 #define N_BUCKETS 64
-static_assert(RULES_A_BUCKET < OF_MAX_CONJUNCTIONS, "they fit into one flow");
-static_assert(POLICY_MAX_RULES == RULES_A_BUCKET * N_BUCKETS, "");
+static_assert(RULES_A_BUCKET < OF_MAX_CONJUNCTIONS,
+              "the conjunctions of a bucket fit into one flow");
+static_assert(POLICY_MAX_RULES == RULES_A_BUCKET * N_BUCKETS,
+              "the buckets have room for all rules");
 
+/* The named ports of pods; equal lists are shared. */
 struct named_ports {
     struct hmap_node node;
     uint32_t refs, n;
@@ -63,7 +68,8 @@ struct site {
 
 struct pod {
     struct hmap_node node;
-    struct list in_ns, local; /* In p->locals while it has an address here. */
+    struct list in_ns;
+    struct list local; /* In p->locals while it has an address here. */
     struct ns *ns;
     struct labels *labels;
     struct named_ports *ports;
@@ -74,11 +80,11 @@ struct pod {
     uint8_t n_reported;
     struct object **subject_of; /* Policies that select it, while it has a local address. */
     uint32_t n_subject_of;
-    uint32_t serial; /* If two pods claim an address, the later one has it. */
-    uint16_t n_local;
-    bool known; /* Its object exists, or did. */
-    bool present;
-    bool terminating;
+    uint32_t serial;  /* If two pods claim an address, the later one has it. */
+    uint16_t n_local; /* Number of its addresses on this node. */
+    bool known;       /* Its object was seen, also if it is deleted by now. */
+    bool present;     /* Its object exists. */
+    bool terminating; /* Its object has a deletionTimestamp. */
     char name[];
 };
 
@@ -101,14 +107,14 @@ struct scope {
     size_t n_sets;
 };
 
-#define CLAUSE_ISOLATES 0
-/* A clause without a condition of its own, required for the count. */
-#define CLAUSE_HOLDS UINT8_MAX
+/* A use of a set: by a clause of a rule, or as the subject of 'object'. */
 struct use {
-    struct rule *rule; /* NULL: one of the two above, for 'object'. */
+    struct rule *rule; /* NULL: as the subject. */
     struct object *object;
-    uint8_t clause;
+    uint8_t clause; /* Number of the rule's clause; without a rule one of the two below. */
 };
+#define CLAUSE_ISOLATES 0      /* The subject of a NetworkPolicy, which isolates it. */
+#define CLAUSE_HOLDS UINT8_MAX /* The subject of another kind: the use only keeps the set. */
 
 /* A port name that rules resolve for a set's members, and the numbers that it has for them. */
 struct by_name {
@@ -147,7 +153,7 @@ struct class
     uint64_t hash;
     uint32_t id, refs;
     uint8_t space;
-    bool isolated;     /* A subject, with tables: isolated. */
+    bool isolated;     /* With tables: a subject that a NetworkPolicy isolates. */
     struct list pairs; /* With tables: the pairs that it is in. */
     uint32_t n;
     struct set *sets[];
@@ -161,7 +167,8 @@ struct object {
     struct policy_spec spec;
     uint64_t hash;
     size_t n_subjects; /* Local pods that it selects. */
-    bool broken, active;
+    bool broken;       /* It could not be compiled. */
+    bool active;       /* It has local subjects, and its rules are compiled. */
     struct set *subject[2];
     struct rule **rules;
     size_t n_rules, rules_cap;
@@ -216,7 +223,8 @@ static inline bool rule_has_ports(const struct rule *r)
     return r->by_name || (r->spec && !r->spec->any_port);
 }
 
-/* Only pods have named ports, so a rule with one has no address blocks. */
+/* Whether address blocks can be peers of the rule. A named port is looked up at the receiver, which
+ * has to be a pod: with egress the receiver is the peer. */
 static inline bool rule_takes_blocks(const struct rule *r)
 {
     return r->spec && (!r->by_name || r->dir == POLICY_INGRESS);
@@ -257,7 +265,8 @@ struct pair {
     struct class *subject, *peer;
     struct block *block;
     struct ports *ports; /* NULL: no rule. */
-    bool isolated, stale;
+    bool isolated;
+    bool stale; /* Not found again by the present update: it is removed at its end. */
 };
 
 /* An address block that rules of a direction name. */
@@ -267,7 +276,7 @@ struct block {
     struct ip4_prefix prefix;
     uint32_t id;
     uint8_t dir;
-    bool there; /* It is in the output. */
+    bool there; /* The datapath has it. */
     size_t at;  /* Index among the blocks of the direction. */
     struct rule **rules;
     size_t n_rules, rules_cap;
@@ -281,7 +290,7 @@ struct policy {
     void *ctx;
     const struct policy_flow_ops *flows; /* NULL: no datapath takes flows. */
     void *flows_ctx;
-    const struct policy_table_ops *table; /* NULL: what is compiled are flows. */
+    const struct policy_table_ops *table; /* NULL: the output is flows. */
     void *table_ctx;
     struct hmap pairs, ports, port_ids, blocks, block_ids;
     struct list unused_ports, dirty_blocks;
@@ -317,7 +326,7 @@ struct policy {
 void pod_set_addresses(struct policy *p, struct pod *pod, const uint32_t *list, size_t n);
 
 /* ---- policy_addresses.c ---- */
-/* Sets the addresses of the object that count. */
+/* Sets the addresses in the object's status that count for policies, after checking them. */
 void pod_report(struct policy *p, struct pod *pod, const struct json *obj);
 void node_report(struct policy *p, struct pod *node, const struct json *obj);
 /* Drops all addresses: the object was deleted. */

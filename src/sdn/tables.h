@@ -53,23 +53,27 @@ enum table {
 #define REG_SCRATCH 3
 #define REG_SUBJECT 4 /* Class of the pod whose policies are evaluated. */
 #define REG_PEER 5    /* Class of the other end; 0: no policy names it. */
-#define REG_STATE 6
 
-/* REG_STATE: state of the packet by the connection tracker and earlier verdicts. */
-/* Of an existing connection, or of a packet that can have none: judged again. */
+/* The state of the packet, by the connection tracker and earlier verdicts. */
+#define REG_STATE 6
+/* In the original direction of a tracked connection, or of none and cannot begin one: the policies
+ * judge it, and its delivery commits nothing. */
 #define STATE_ORIGINAL 0
-#define STATE_NEW 1 /* Judged and allowed; its delivery commits the connection. */
-/* The whole pod network is one zone: its addresses are unique. But Open vSwitch's own tracker
- * has no ports of SCTP: there each association has a zone by a hash of its addresses and ports. */
+#define STATE_NEW 1   /* It begins a connection: judged, and its delivery commits the connection. */
 #define STATE_REPLY 2 /* Answers or concerns an allowed connection: passes. */
+
+/* The connection tracker's zone. The whole pod network is one zone, as its addresses are unique.
+ * But Open vSwitch's own tracker (in user space) has no ports of SCTP: there each association has a
+ * zone by a hash of its addresses and ports. */
 #define REG_ZONE 7
 #define CT_ZONE 4788
 #define CT_SCTP_ZONE_BITS 15 /* Bits of the hash; the zone has the next higher bit set. */
 #define CT_MARK_ALLOWED 0
-/* A policy has denied it since it was established: its replies do not pass. */
+/* A policy has denied the connection since it was established: its replies do not pass. */
 #define CT_MARK_DENIED 1
 
-/* Connections of local pods to services, from the addresses that they use to those of endpoints. */
+/* Zone for the destinations of local pods' connections to services: from the addresses that the pods
+ * use to those of endpoints. */
 #define CT_SERVICE_ZONE PIPELINE_SERVICE_ZONE
 /* Zone for the source of connections that come back to the sender. */
 #define CT_ITSELF_ZONE 4786
@@ -84,7 +88,7 @@ enum table {
 #define REG_AFFINITY_PORT 15
 #define SERVICE_IDLE UINT32_MAX
 
-/* Flows of a class that deny packets no NetworkPolicy allows. */
+/* Priority of the flow of an isolated class that denies what no NetworkPolicy allows. */
 #define PRIORITY_ISOLATED 10
 
 #define ETH_IP4 0x0800
