@@ -6,7 +6,7 @@
 
 /* ---- merging ---- */
 
-/* Elements of a list by their keys; the list owns the values. */
+/* Makes an index of the list's elements by their keys; the list owns the values. */
 static void index_list(const struct api_schema *s, const struct json *list, struct smap *ret)
 {
     CLEANUP_STRBUF struct strbuf key = STRBUF_INIT;
@@ -27,8 +27,8 @@ static bool is_in(const struct api_schema *s, const struct smap *index, const st
     return smap_get(index, key->data) != NULL;
 }
 
-/* Appends the elements of 'config' from '*at' up to and including the next one that is in
- * 'have', which is merged with the present one. */
+/* Appends the elements of 'config' from '*at' on to 'out', up to and including the next one that the
+ * target has as well: it is merged with the target's element, which is taken out of 'have'. */
 static void append_next(const struct api_schema *s, struct json *out, const struct json *config,
                         size_t *at, struct smap *have, struct strbuf *key)
 {
@@ -54,9 +54,9 @@ static void append_next(const struct api_schema *s, struct json *out, const stru
     }
 }
 
-/* Elements that only 'target' has keep their position between their neighbours; the positions of
- * common elements are filled in the order of 'config', and its new elements precede their
- * successors there. */
+/* Returns the merged list. Elements that only 'target' has keep their positions. The positions of
+ * common elements are filled in the order of 'config'; new elements come before the common element
+ * that follows them in 'config', or at the end. */
 static struct json *merge_lists(const struct api_schema *s, const struct json *target,
                                 const struct json *config)
 {
@@ -104,6 +104,7 @@ void api_merge(const struct api_schema *s, struct json *target, const struct jso
 static void remove_from(const struct api_schema *s, struct json *v, const struct json *last,
                         const struct json *owned, bool root);
 
+/* 'v' is an object: removes its members in 'last' that 'owned' does not have, both sets of fields. */
 static void remove_members(const struct api_schema *s, struct json *v, const struct json *last,
                            const struct json *owned, bool root)
 {
@@ -115,7 +116,8 @@ static void remove_members(const struct api_schema *s, struct json *v, const str
         const char *name = key + 2;
         struct json *child = json_get(v, name);
         const struct json *owners = json_get(owned, key);
-        /* The server's part of the metadata is in no set. */
+        /* The metadata stays, even when no set has any of it: sets leave out the fields that only the
+         * server decides. */
         bool is_metadata = root && streq(name, "metadata");
         if (!child) {
             continue;
@@ -128,6 +130,7 @@ static void remove_members(const struct api_schema *s, struct json *v, const str
     }
 }
 
+/* The same for the elements of the array 'v'. */
 static void remove_elements(const struct api_schema *s, struct json *v, const struct json *last,
                             const struct json *owned)
 {
