@@ -15,13 +15,14 @@
 struct work {
     struct loop *loop;
     struct store *store;
-    struct store_item *items; /* The items of the snapshot; owned. */
+    struct store_item *items; /* The items of the snapshot, sorted by key; owned. */
     size_t n_items;
     uint64_t revision; /* The newest known revision. */
-    bool loaded, idle; /* 'idle' is true while at most 'below' writes are under way. */
+    bool loaded;       /* The snapshot is complete. */
+    bool idle;         /* At most 'below' writes are under way. */
     unsigned under_way, below;
-    int error;
-    char reason[256];
+    int error;        /* Of the first write that failed; 0: none did. */
+    char reason[256]; /* Why the connection to the store was lost last; "": it was not. */
 };
 
 static void on_snapshot(void *ctx, struct store_item *items, size_t n, uint64_t revision)
@@ -92,8 +93,9 @@ static int write_out(FILE *out, const struct strbuf *text, struct err *e)
                : err_sys(e, -errno, "write the export");
 }
 
-/* The mark that forbids to give out numbers holds for the copy, too. */
-static bool is_ours(const char *key)
+/* Whether the key is not exported: keys of the store itself, except for the marks that forbid to
+ * allocate numbers, which hold for the copy, too. */
+static bool is_left_out(const char *key)
 {
     return str_has_prefix(key, STORE_OWN_PREFIX) && !streq(key, STORE_HOLD_SUBNETS) &&
            !streq(key, STORE_HOLD_VNIDS);
@@ -105,12 +107,12 @@ static int write_items(const struct work *w, FILE *out, size_t *ret_keys, struct
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     size_t n = 0;
     for (size_t i = 0; i < w->n_items; i++) {
-        n += !is_ours(w->items[i].key);
+        n += !is_left_out(w->items[i].key);
     }
     portable_write_head(p, w->revision, n, &text);
     int r = write_out(out, &text, e);
     for (size_t i = 0; i < w->n_items && r == 0; i++) {
-        if (!is_ours(w->items[i].key)) {
+        if (!is_left_out(w->items[i].key)) {
             strbuf_reset(&text);
             portable_write_item(p, &w->items[i], &text);
             r = write_out(out, &text, e);
@@ -154,6 +156,7 @@ int store_export(const struct store_config *cfg, FILE *out, size_t *ret_keys,
 
 /* ---- import ---- */
 
+/* -ENOENT: a key that was to be deleted does not exist, which is no failure. */
 static void written(void *ctx, int error, uint64_t revision)
 {
     struct work *w = ctx;
@@ -188,6 +191,7 @@ static int change(struct work *w, const char *key, struct blob *value, struct er
     return wait_written(w, PARALLEL - 1, e);
 }
 
+/* Binary search. */
 static struct store_item *find(const struct work *w, const char *key)
 {
     size_t lo = 0, hi = w->n_items;
@@ -206,7 +210,7 @@ static struct store_item *find(const struct work *w, const char *key)
     return NULL;
 }
 
-/* Calls 'take' for each item of 'in', from the beginning. */
+/* Reads 'in' from the beginning, checks it, and calls 'take' (unless NULL) for each item. */
 static int read_all(FILE *in, struct portable *p,
                     int (*take)(void *ctx, const char *key, struct blob *value, struct err *e),
                     void *ctx, struct err *e)
@@ -234,12 +238,13 @@ static int read_all(FILE *in, struct portable *p,
     return r < 0 ? r : portable_read_end(p, e);
 }
 
+/* Writes an item of the import, unless the store has the same value. */
 static int take_item(void *ctx, const char *key, struct blob *value, struct err *e)
 {
     struct work *w = ctx;
     struct store_item *have = find(w, key);
     if (have) {
-        have->revision = 0; /* The key is also in the import and stays. */
+        have->revision = 0; /* Marks a key of the import: fill() deletes the others. */
         if (have->value->size == value->size &&
             memcmp(have->value->data, value->data, value->size) == 0) {
             return 0;
@@ -278,7 +283,8 @@ static int check_empty(const struct work *w, const struct portable *checked, boo
     return 0;
 }
 
-/* Replaces the store's contents by 'in', in revisions after 'newest'. */
+/* Replaces the store's contents by 'in', in revisions after 'newest'. Until the end the store has
+ * STORE_IMPORT_KEY with the checksum of 'in', by which an import that was broken off is recognized. */
 static int fill(struct work *w, FILE *in, const struct portable *checked, uint64_t newest,
                 struct err *e)
 {
@@ -321,7 +327,7 @@ static int import_file(const struct store_config *cfg, FILE *in, const struct po
     (void) unlink(path);
     r = work_open(&w, &to, e);
     if (r == 0) {
-        /* A new file needs no dummy changes: its revisions begin here. */
+        /* pad() has nothing to do for a new file, whose revisions begin here. */
         w.revision = to.min_revision;
         r = fill(&w, in, checked, to.min_revision, e);
         ret->revision = w.revision;
