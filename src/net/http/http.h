@@ -7,10 +7,13 @@
  * answered with an error and its connection (HTTP/2: its stream) closed; a response stream whose
  * client does not read is cut off when its queue is full; a client that sends too many HTTP/2
  * frames other than requests is disconnected. The handler is called when the request is
- * complete. It must answer each exchange, now or later, by http_respond, or http_stream_begin
- * ... http_stream_end. Client: one 'http_client' a server address; connections are kept alive
- * and reused, a streaming call (watch) has a connection of its own while it lasts. Bodies are
- * not parsed here. Everything runs on the loop's thread. */
+ * complete. It must answer each exchange, now or later: by http_respond, or by http_stream_begin
+ * and then http_stream_end.
+ *
+ * Client: one 'http_client' a server address; connections are kept alive
+ * and reused, a streaming call (watch) has a connection of its own while it lasts.
+ *
+ * Bodies are not parsed here. Everything runs on the loop's thread. */
 #pragma once
 
 #include "base/mem.h"
@@ -28,8 +31,8 @@ struct http_limits {
      * may use a quarter of it. */
     size_t max_bodies;
     size_t max_stream_queue; /* Unsent bytes of one stream before it is cut; 0: 4 MiB. */
-    size_t
-        max_conn_queue; /* Unsent bytes of an HTTP/2 connection at which requests wait; 0: 8 MiB. */
+    /* Unsent bytes of an HTTP/2 connection at which its further requests wait; 0: 8 MiB. */
+    size_t max_conn_queue;
     /* Maximum of connections; above it the least important ones are closed; 0: 20,000. */
     unsigned max_conns;
     /* Maximum of connections from one address, others are closed at once; 0: any number. */
@@ -61,17 +64,19 @@ struct http_server *http_server_new(struct loop *l, const struct http_limits *li
                                     http_handler_fn *fn, void *ctx);
 /* Serves the listening socket 'fd'; takes ownership of it. */
 int http_server_add_listener(struct http_server *s, int fd, struct err *e);
-/* Format of errors that the server itself answers: fills 'out' with the body for 'status' and
- * returns its content type. NULL: plain text. */
-typedef const char *http_error_fn(int status, const char *why, struct strbuf *out);
-void http_server_set_errors(struct http_server *s, http_error_fn *fn);
-struct http_stats http_server_stats(const struct http_server *s);
 /* The same with HTTPS, by a server's context that must live as long as the server (NULL: plain
  * HTTP). */
 int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_context *tls,
                                  struct err *e);
-/* For clients in this process: their connections do not count for their address. */
+/* The same as http_server_add_listener for clients in this process: their connections do not count
+ * for their address. */
 int http_server_add_own_listener(struct http_server *s, int fd, struct err *e);
+/* Format of errors that the server itself answers: fills 'out' with the body for 'status' and
+ * returns its content type. */
+typedef const char *http_error_fn(int status, const char *why, struct strbuf *out);
+/* 'fn' NULL: plain text. */
+void http_server_set_errors(struct http_server *s, http_error_fn *fn);
+struct http_stats http_server_stats(const struct http_server *s);
 /* Closes the listening sockets; everything else continues. */
 void http_server_stop_listening(struct http_server *s);
 /* Stops accepting; ends streams (with their 'closed' call), finishes requests, sends GOAWAY to
@@ -84,16 +89,18 @@ struct http_server *http_server_free(struct http_server *s);
 
 /* Request.  All strings live until the exchange ends. */
 const char *http_method(const struct http_exchange *x);
-const char *http_path(
-    const struct http_exchange *x); /* Percent-decoded, without the query; has no "..". */
-const char *http_query(const struct http_exchange *x,
-                       const char *name);                  /* Decoded; NULL: absent. */
-const char *http_query_raw(const struct http_exchange *x); /* Unchanged; "" when there is none. */
-const char *http_header(const struct http_exchange *x,
-                        const char *name); /* Case-insensitive; NULL. */
+/* Percent-decoded, without the query; has no "..". */
+const char *http_path(const struct http_exchange *x);
+/* The parameter 'name' of the query, decoded; NULL: absent. */
+const char *http_query(const struct http_exchange *x, const char *name);
+/* The query as it was sent; "" when there is none. */
+const char *http_query_raw(const struct http_exchange *x);
+/* The header 'name', in any case; NULL: absent. */
+const char *http_header(const struct http_exchange *x, const char *name);
 /* The i-th header in the order of sending; false: no more. */
 bool http_header_at(const struct http_exchange *x, size_t i, const char **ret_name,
                     const char **ret_value);
+/* The whole body; ends in NUL. */
 const char *http_body(const struct http_exchange *x, size_t *ret_size);
 const char *http_peer(const struct http_exchange *x); /* "10.0.0.1:5000" or "unix". */
 unsigned http_version(const struct http_exchange *x); /* 1 or 2. */
