@@ -12,9 +12,10 @@
 
 /* "api/v1", "apis/GROUP/VERSION": the name of the kind's document. Owned. */
 char *api_openapi_key(const struct api_kind *k);
-/* The document of that name; NULL: no kind is in it.  Owned. */
+/* The version 3 document of the group version 'key' (api_openapi_key); NULL: no kind is in it.
+ * 'version' is the program's, for "info".  Owned. */
 struct json *api_openapi_v3(const struct api_registry *r, const char *key, const char *version);
-/* 'version' is the program's. Owned. */
+/* The version 2 document of all kinds. Owned. */
 struct json *api_openapi_v2(const struct api_registry *r, const char *version);
 /* Appends the protobuf form of the result of api_openapi_v2. */
 void api_openapi_v2_encode(const struct json *doc, struct strbuf *out);
