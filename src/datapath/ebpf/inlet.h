@@ -5,7 +5,8 @@
  *     limited by us       veth ─▶ tnqX (token bucket) ─▶ tniX ◀ the program
  *     by another plug-in  veth ─▶ ifb of that plug-in ─▶ tnbrX, a bridge of that link alone ◀ the program
  *
- * Calls block, and share nothing but the 'struct rtnl'. */
+ * Calls block for some netlink exchanges. Calls for different pods may run at once, on any threads,
+ * each with a 'struct rtnl' of its own. */
 #pragma once
 
 #include "datapath/datapath.h"
@@ -20,15 +21,16 @@ struct inlet {
 /* Finds the inlet that an earlier agent process made for a pod; 'bandwidth' is as stored with
  * it. */
 struct inlet inlet_find(const char *host_if, const char *bandwidth);
-/* Attaches the program 'prog_fd' to such an inlet. */
+/* Attaches the program 'prog_fd' to such an inlet, in place of that of the earlier process. */
 int inlet_hook(const struct hooks *h, struct rtnl *r, const char *host_if, const char *bandwidth,
                int prog_fd, struct err *e);
 
-/* Connects the link to the program through the pod's limit; no packet reaches the program before
- * that is complete. */
+/* Makes the pod's inlet for the limits in 'w', attaches the program to it, and connects the pod's link
+ * with it last: no packet bypasses the limit or the
+ * program. */
 int inlet_wire(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
                struct inlet *ret, struct err *e);
-/* The error names the difference from what inlet_wire creates. */
+/* Checks that all is as inlet_wire makes it; the error names the first difference. */
 int inlet_check(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
                 struct inlet *ret, struct err *e);
 /* Removes all but the pod's own link; success when absent. */
