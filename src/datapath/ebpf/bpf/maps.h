@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface of the eBPF programs and the agent: the maps' keys and values.
  *
- * The agent writes, the programs read; only counters go the other way.  Every value is replaced
- * as a whole, so a packet sees the old one or the new one.  Addresses of packets are in network
+ * The agent writes most maps, and the programs read them. The programs write counters, events, and
+ * what they remember of connections and senders; the comment of such a map says so. Every value is
+ * replaced as a whole, so a packet sees the old one or the new one.  Addresses of packets are in network
  * byte order (__be32), as they are compared with packets; VTEPs are in host byte order, as the
  * tunnel helpers want them.  A changed layout makes pinned maps unusable: the agent then makes
  * new maps and replaces the programs (program.h). */
@@ -75,13 +76,12 @@ enum ebpf_route_kind {
 };
 struct ebpf_route {
     __u8 kind;
-    __u8 has_fixed; /* Its packets leave with this VNID, whatever the sender's is. */
-    __u16 mtu;
+    __u8 has_fixed; /* Packets leave with 'fixed_vnid', whatever the sender's VNID is. */
+    __u16 mtu;      /* With 'ifindex': MTU of the path, for outer packets. */
     __u32 fixed_vnid;
-    __u32 vtep; /* EBPF_REMOTE, host byte order. */
-    /* The link to that node (0: only the VXLAN device knows), its next hop, and (above) the MTU. */
-    __u32 ifindex;
-    __be32 next;
+    __u32 vtep;    /* EBPF_REMOTE, host byte order. */
+    __u32 ifindex; /* EBPF_REMOTE: the link to that node; 0: only the VXLAN device knows. */
+    __be32 next;   /* The next hop on that link. */
 };
 
 /* A second copy of the routes to other nodes whose prefix has the most common length
@@ -111,9 +111,9 @@ struct ebpf_service_key {
     __u8 zero;
 };
 struct ebpf_service {
-    __u32 count; /* Number of backends; their index is 0 to count - 1. */
-    __u32 vnid;  /* VNID of its project. */
-    __u32 also_vnid;
+    __u32 count;     /* Number of backends; their index is 0 to count - 1. */
+    __u32 vnid;      /* VNID of its project. */
+    __u32 also_vnid; /* With EBPF_SERVICE_ALSO_VNID: packets with this VNID are accepted as well. */
     /* Session affinity: seconds after the last connection that a client keeps its backend; 0:
      * none. */
     __u32 affinity_s;
@@ -121,9 +121,9 @@ struct ebpf_service {
     __u8 zero[3];
 };
 #define EBPF_SERVICE_ALSO_VNID 1 /* Like EBPF_POD_ALSO_VNID. */
-#define EBPF_SERVICE_IDLE 2
-/* No service, but a pod's host port: the host never translates it. */
-#define EBPF_SERVICE_HOST_PORT 4
+#define EBPF_SERVICE_IDLE 2      /* It has no endpoints, and its pods start when it is used. */
+#define EBPF_SERVICE_HOST_PORT \
+    4 /* No service, but a pod's host port: the host never translates it. */
 
 #define EBPF_BACKENDS "tenet_backends"
 #define EBPF_BACKENDS_MAX 524288
@@ -137,8 +137,8 @@ struct ebpf_backend {
     __u8 zero[2];
 };
 
-/* The same backends by address, to check whether a backend chosen earlier still serves; the
- * value is 1. */
+/* The same backends by address, to check whether a backend chosen earlier is still one of the
+ * service's; the value is 1. */
 #define EBPF_SERVING "tenet_serving"
 struct ebpf_serving_key {
     struct ebpf_service_key service;
@@ -180,12 +180,14 @@ struct ebpf_chosen {
     __u32 asked_s;               /* EBPF_AFFINITY: when the client last connected. */
 };
 
-/* ICMP errors sent to pods, by address: at most EBPF_REFUSALS_A_SECOND each. */
+/* ICMP errors and upcalls for pods, by address: at most EBPF_REFUSALS_A_SECOND each. Written by the
+ * programs. */
 #define EBPF_REFUSALS "tenet_refusals"
 #define EBPF_REFUSALS_MAX 4096
 #define EBPF_REFUSALS_A_SECOND 10
 struct ebpf_refusals {
-    __u32 second, count;
+    __u32 second; /* Of CLOCK_MONOTONIC. */
+    __u32 count;  /* In that second. */
 };
 
 /* Packets of pods to idle services, for the agent, which keeps them; not pinned. The agent sends
@@ -229,8 +231,8 @@ struct ebpf_classes_row {
 #define EBPF_BLOCKS "tenet_blocks"
 #define EBPF_BLOCKS_MAX 131072
 struct ebpf_block_key {
-    __u32 len; /* With the direction. */
-    __u32 dir;
+    __u32 len; /* Prefix length in bits, with EBPF_BLOCK_DIR_BITS for 'dir'. */
+    __u32 dir; /* enum ebpf_direction */
     __be32 addr;
 };
 #define EBPF_BLOCK_DIR_BITS 32
@@ -326,11 +328,13 @@ static inline int ebpf_tracked_is_over(const struct ebpf_tracked *t, __u8 protoc
     return (__s32) (now - t->seen_s) > (__s32) ebpf_tracked_limit(t, protocol);
 }
 
-/* Number of connections of a pod, by owner; the last element counts all. */
+/* Number of tracked connections of a pod, by ebpf_tracked.owner; the last element counts all.
+ * Written by the programs, and by the agent when it sweeps. */
 #define EBPF_SHARES "tenet_shares"
-/* Facts that later fragments of a packet do not carry: the ports of the first one, and the
- * addresses after service translation (0: none). */
 #define EBPF_SHARES_MAX 65537
+
+/* What later fragments of a packet do not carry: the ports of the first one, and the addresses after
+ * service translation (0: none). Written by the programs. */
 #define EBPF_FRAGMENTS "tenet_fragments"
 #define EBPF_FRAGMENTS_MAX 8192
 struct ebpf_fragment_key {
