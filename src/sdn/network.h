@@ -14,17 +14,17 @@ enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY };
 #define SDN_N_PLUGINS 3
 
 #define SDN_VNID_GLOBAL 0u
-#define SDN_VNID_MIN 10u /* 1-9 are reserved. */
 /* VNID of a pod whose project has none: it and pods with VNID 0 reach each other; two pods with
  * this VNID do not. */
-#define SDN_VNID_MAX 0xffffffu /* 24 bits on the wire (RFC 7348). */
 #define SDN_VNID_NOBODY 1u
+#define SDN_VNID_MIN 10u       /* 1-9 are reserved. */
+#define SDN_VNID_MAX 0xffffffu /* 24 bits on the wire (RFC 7348). */
 #define SDN_MAX_CLUSTER_NETWORKS 16
-/* The source address that a pod sees when it reaches itself by a service: link-local (RFC 3927);
- * no host has it. */
 #define SDN_VXLAN_PORT 4789
-#define SDN_ITSELF_IP 0xa9fea904u /* 169.254.169.4 */
-#define SDN_VXLAN_OVERHEAD 50     /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
+#define SDN_VXLAN_OVERHEAD 50 /* Outer Ethernet, IPv4, UDP and VXLAN headers. */
+/* The source address that a pod sees when it reaches itself by a service: 169.254.169.4, link-local
+ * (RFC 3927); no host has it. */
+#define SDN_ITSELF_IP 0xa9fea904u
 
 /* The VNIDs of a project. While it moves from one to another its pods accept both, so that nodes
  * need not change at the same moment (docs/allocation.md). */
