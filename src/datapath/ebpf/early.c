@@ -16,10 +16,10 @@ struct early {
     struct err error;
 
     bool over, abandoned;
-    struct loop_task told;
+    struct loop_task done; /* Calls the function of early_tell. */
 };
 
-static void nobody_told(void *ctx)
+static void not_asked(void *ctx)
 {
     (void) ctx;
 }
@@ -52,7 +52,7 @@ static void loaded(void *ctx)
     if (x->abandoned) {
         destroy(x);
     } else {
-        loop_task_queue(&x->told);
+        loop_task_queue(&x->done);
     }
 }
 
@@ -69,7 +69,7 @@ struct early *early_begin(struct loop *l, const struct datapath_config *cfg, con
     const char *without = datapath_get_setting(cfg, EBPF_WITHOUT);
     x->without = without ? xstrdup(without) : NULL;
     x->max_entries = ebpf_max_entries(cfg);
-    loop_task_init(&x->told, l, nobody_told, NULL);
+    loop_task_init(&x->done, l, not_asked, NULL);
     loop_work(l, load, loaded, x);
     return x;
 }
@@ -95,10 +95,10 @@ bool early_features(const struct early *x, struct program_features *ret)
 
 void early_tell(struct early *x, loop_fn *fn, void *ctx)
 {
-    x->told.fn = fn;
-    x->told.ctx = ctx;
+    x->done.fn = fn;
+    x->done.ctx = ctx;
     if (x->over) {
-        loop_task_queue(&x->told);
+        loop_task_queue(&x->done);
     }
 }
 
@@ -119,7 +119,7 @@ int early_take(struct early *x, struct program_features *ret_features, struct pr
 struct early *early_free(struct early *x)
 {
     if (x) {
-        loop_task_cancel(&x->told);
+        loop_task_cancel(&x->done);
         x->abandoned = true;
         if (x->over) {
             destroy(x);

@@ -55,9 +55,11 @@ struct ebpf_dp {
     struct sdn_network net;
     bool have_network, in_place;
     enum outbox_trouble trouble; /* Reported to the agent, and not over. */
-    bool hooks_due;     /* New programs wait for the services, which the old ones may have, ... */
-    bool services_told; /* ... and are told now, ... */
-    struct reserve *reserve;     /* ... and for their places; NULL: none were taken beforehand. */
+    /* The new programs are loaded, and not at the links yet: they wait for the services, as the old
+     * programs may have some, and for the end of 'reserve'. */
+    bool hooks_due;
+    bool services_set;           /* The services are in the maps. */
+    struct reserve *reserve;     /* Reserves places at the links; NULL: it does not, or is done. */
     struct tcx_upgrade *upgrade; /* NULL: pods' links keep what they have. */
     struct devices devices;
     struct table routes, subnets, vteps, services, backends, serving;

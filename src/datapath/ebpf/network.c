@@ -323,7 +323,7 @@ static void became(struct ebpf_dp *x, int r, bool first, const struct err *e)
 static void hook_if_due(struct ebpf_dp *x)
 {
     struct err e = {0};
-    if (x->hooks_due && x->services_told && (!x->reserve || reserve_is_over(x->reserve))) {
+    if (x->hooks_due && x->services_set && (!x->reserve || reserve_is_over(x->reserve))) {
         int r = put_first_hooks(x, &e);
         became(x, r, true, &e);
     }
@@ -419,7 +419,7 @@ void network_put_services(void *ctx)
     if (r < 0) {
         became(x, r, x->hooks_due, &e);
     } else {
-        x->services_told = true;
+        x->services_set = true;
         hook_if_due(x);
     }
     if (x->upcalls) {
