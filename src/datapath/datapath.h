@@ -98,8 +98,9 @@ struct datapath_events {
      * or the kernel has no datapath of the type: a configuration error that a retry does not solve.
      * Nothing was changed. */
     void (*fatal)(void *ctx, const char *reason);
-    /* A pod sent a packet to an idle service: its frame can be kept until the service has endpoints,
-     * and then be given to datapath_release. 'port' is the number of the pod's port.  Optional. */
+    /* A pod sent a packet to an idle service: the agent can keep the frame until the service has
+     * endpoints, and then give it to datapath_release. 'port' is the number of the pod's port.
+     * Optional. */
     void (*idle_packet)(void *ctx, uint32_t port, const uint8_t *frame, size_t size);
     /* No pod's link is on the peer 'name' (datapath_end) any more.  Called by the loop.
      * Optional. */

@@ -106,8 +106,8 @@ struct datapath_ops {
      * request. Called after each set_network that changed more than remotes. The datapath may read
      * all services from 'all', then and later, until 'close'. */
     void (*settle_services)(struct datapath *dp, const struct datapath_services *all);
-    /* Forwards a frame that datapath_events.idle_packet handed up as if its pod had sent it just now, once
-     * the service changes before this call are in place. */
+    /* Forwards a frame of datapath_events.idle_packet as if its pod had sent it just now, once the
+     * service changes before this call are in place. */
     void (*release)(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
 
     /* ---- pods ---- */

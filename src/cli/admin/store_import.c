@@ -284,7 +284,7 @@ static int check_empty(const struct work *w, const struct portable *checked, boo
 }
 
 /* Replaces the store's contents by 'in', in revisions after 'newest'. Until the end the store has
- * STORE_IMPORT_KEY with the checksum of 'in', by which an import that was broken off is recognized. */
+ * STORE_IMPORT_KEY with the checksum of 'in', which identifies an import that was broken off. */
 static int fill(struct work *w, FILE *in, const struct portable *checked, uint64_t newest,
                 struct err *e)
 {

@@ -25,9 +25,8 @@ struct inlet inlet_find(const char *host_if, const char *bandwidth);
 int inlet_hook(const struct hooks *h, struct rtnl *r, const char *host_if, const char *bandwidth,
                int prog_fd, struct err *e);
 
-/* Makes the pod's inlet for the limits in 'w', attaches the program to it, and connects the pod's link
- * with it last: no packet bypasses the limit or the
- * program. */
+/* Makes the pod's inlet for the limits in 'w', attaches the program to it, and connects the pod's
+ * link with it last: no packet bypasses the limit or the program. */
 int inlet_wire(const struct hooks *h, struct rtnl *r, const struct dp_wire *w, int prog_fd,
                struct inlet *ret, struct err *e);
 /* Checks that all is as inlet_wire makes it; the error names the first difference. */

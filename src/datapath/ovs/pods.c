@@ -559,7 +559,7 @@ static void step_removals(struct ovs_dp *o, struct batch *b)
     }
 }
 
-/* Another port has the name of the pod's port: fails the attachment if it is another program's. */
+/* Another port has the name of the pod's port: fails the attachment if it is no port of ours. */
 static void name_taken(struct ovs_dp *o, struct pod_rec *r, const struct row_iface *i)
 {
     if (i->removing || (i->port && i->pod) || list_is_empty(&r->waiters)) {
@@ -684,9 +684,9 @@ static void finish_failed(struct ovs_dp *o, struct pod_rec *r)
 /* Completes a record that is not wanted; returns whether the record was freed. */
 static bool finish_unwanted(struct ovs_dp *o, struct pod_rec *r)
 {
-    /* The switch may still have the flows: waiting for it would take up to 100 ms, in which removing
-     * a port keeps ovs-vswitchd busy (the userspace datapath). Later flows for the same address are
-     * sent after their removal, on the same connection. */
+    /* The switch may still have the flows: waiting for that takes up to 100 ms, as removing a port
+     * keeps ovs-vswitchd busy (the userspace datapath). Later flows for the same address are sent
+     * after the removal of these, on the same connection. */
     if (o->inventory_known && db_is_synced(o->db) && !r->has_row && !r->in_flight) {
         finish_waiters(o, r, 0, "");
         pool_put(o, r->pod->port, r->pod->ip, r->generation);
