@@ -104,14 +104,17 @@ def test_pods_that_last_change_their_hook_without_loss(own):
 
 
 def test_maps_of_another_version_are_replaced_without_loss(own):
-    """What older programs use goes on working until the new ones, which have maps of their own, are complete."""
-    pin = bpffs(own) / "maps" / "tenet_routes"
+    """What older programs use goes on working until the new ones, which have maps of their own, are complete.  One map has
+    another layout, and one another name, whose pin the agent removes."""
+    pin, cache = (bpffs(own) / "maps" / f"tenet_{name}" for name in ("routes", "pod_cache"))
     own.cmd("node", "stop", "node1")
     with traffic(own):
+        cache.rename(cache.with_name("tenet_near"))
         pin.unlink()
         run(["bpftool", "map", "create", pin, "type", "hash", "key", "4", "value", "4", "entries", "7", "name", "older"])
         own.cmd("node", "start", "node1")
     assert in_place(own)["maps"] == "new"
+    assert cache.exists() and not cache.with_name("tenet_near").exists()
     assert_isolated(own)
 
 
