@@ -155,7 +155,8 @@ static void on_link_gone(void *ctx, const char *name)
 /* The first 'n' services; returns milliseconds until they were in force. */
 static double open_proxy(struct bench *b, size_t n)
 {
-    struct host_proxy_config c = {.loop = b->loop, .node_name = NODE, .on_result = on_told, .ctx = b};
+    struct host_proxy_config c = {
+        .loop = b->loop, .node_name = NODE, .on_result = on_told, .ctx = b};
     static const struct monitor_ops mops = {.changed = on_changed, .link_gone = on_link_gone};
     struct err e = {0};
     uint64_t start = time_mono_ns();
