@@ -17,7 +17,7 @@
 #define ECN 3
 #define OUTER_TTL 64
 
-/* The packet that this CPU handles: a program's stack is too small for it. */
+/* The headers of the tunnel packet that this CPU handles: a program's stack is too small for them. */
 struct tunnelled {
     __u16 align;
     struct ethhdr eth;
@@ -47,7 +47,8 @@ INLINE struct tunnelled *tunnelled(void)
     return bpf_map_lookup_elem(&tenet_outer, &zero);
 }
 
-/* The agent has renewed the paths to other nodes recently. */
+/* Whether tunnel packets may bypass the VXLAN device: the agent has renewed the paths to other nodes
+ * recently. */
 INLINE int is_direct(const struct ebpf_settings *s)
 {
     return options.encap && (options.under_test ||
@@ -174,8 +175,9 @@ INLINE int take_outer(struct packet_ctx *ctx)
     }
     __builtin_memcpy(&ctx->pkt->ip, t->inner, sizeof ctx->pkt->ip);
     const struct ebpf_pod *pod = ctx->pod = pod_at(ctx->settings, ctx->pkt->ip.daddr);
-    /* Checksums that a card has verified include the removed one, which UDP allows to be absent
-     * (udp(7)). */
+    /* The kernel counts the checksums that the card has verified, and the outer UDP checksum is one of
+     * them, even if it is absent (0, RFC 768). bpf_skb_adjust_room() must not reset the count;
+     * bpf_csum_level() then takes the outer checksum from it. */
     if (!pod || bpf_skb_adjust_room(ctx->skb, -EBPF_OUTER_SIZE, BPF_ADJ_ROOM_MAC,
                                     BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET) < 0) {
         return -1;
