@@ -10,10 +10,10 @@
 #define PRIORITY_ADDRESS 100
 
 /* The tables of a direction. */
-struct way {
+struct stage_tables {
     enum table subject, peer, admin, policy, baseline, denied, allowed;
 };
-static const struct way ways[] = {
+static const struct stage_tables stages[] = {
     [POLICY_EGRESS] = {EGRESS_SUBJECT, EGRESS_PEER, EGRESS_ADMIN, EGRESS_POLICY, EGRESS_BASELINE,
                        EGRESS_DENIED, ROUTE},
     [POLICY_INGRESS] = {INGRESS_SUBJECT, INGRESS_PEER, INGRESS_ADMIN, INGRESS_POLICY,
@@ -48,7 +48,7 @@ void emit_nothing(struct policy *p, uint64_t cookie)
     }
 }
 
-static unsigned table_after(const struct way *w, const struct rule *r)
+static unsigned table_after(const struct stage_tables *w, const struct rule *r)
 {
     return r->action == POLICY_ALLOW  ? w->allowed
            : r->action == POLICY_DENY ? w->denied
@@ -91,7 +91,7 @@ void emit_ip(struct policy *p, uint32_t ip)
     struct of_flow_list l = {0};
     struct of_builder b;
     for (enum policy_direction d = POLICY_EGRESS; ep && d <= POLICY_INGRESS; d++) {
-        const struct way *w = &ways[d];
+        const struct stage_tables *w = &stages[d];
         const struct class *subject = ep->classes[space_of(d, ROLE_SUBJECT)];
         const struct class *peer = ep->classes[space_of(d, ROLE_PEER)];
         if (ep->local && !ep->pod->known) {
@@ -143,8 +143,8 @@ static int compare_shares(const void *a, const void *b)
 
 /* Makes the flow for the elements from 'i' on with the same table and priority; returns the
  * index after them. */
-static size_t emit_shares(const struct class *c, const struct way *w, const struct shares *s,
-                          size_t i, uint64_t cookie, struct of_flow_list *l)
+static size_t emit_shares(const struct class *c, const struct stage_tables *w,
+                          const struct shares *s, size_t i, uint64_t cookie, struct of_flow_list *l)
 {
     const struct rule *first = s->list[i].rule;
     struct of_builder b;
@@ -171,7 +171,7 @@ static size_t emit_shares(const struct class *c, const struct way *w, const stru
 
 void emit_class(struct policy *p, const struct class *c)
 {
-    const struct way *w = &ways[c->space / 2];
+    const struct stage_tables *w = &stages[c->space / 2];
     uint64_t cookie = class_cookie(c);
     struct of_flow_list l = {0};
     struct shares s = {0};
@@ -213,7 +213,7 @@ void emit_rule(struct policy *p, const struct rule *r)
     if (r->n_clauses > 1) {
         begin_ip(&b, r->table, r->priority, cookie);
         of_match_conj_id(&b, r->conj_id);
-        end_goto(&b, table_after(&ways[r->dir], r), &l);
+        end_goto(&b, table_after(&stages[r->dir], r), &l);
     }
     hand_out(p, cookie, &l);
 }
