@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "base/timeutil.h"
 
-static struct json *find(const struct json *obj, const char *type)
+struct json *condition_find(const struct json *obj, const char *type)
 {
     struct json *c;
     JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
@@ -15,23 +15,22 @@ static struct json *find(const struct json *obj, const char *type)
     return NULL;
 }
 
-const struct json *condition_find(const struct json *obj, const char *type)
-{
-    return find(obj, type);
-}
-
 bool condition_is_true(const struct json *obj, const char *type)
 {
-    return streq_null(json_path_string(find(obj, type), "status", NULL), "True");
+    return streq_null(json_path_string(condition_find(obj, type), "status", NULL), "True");
+}
+
+static bool stays(const struct json *condition, const char *member, const char *value)
+{
+    return !value || streq_null(json_path_string(condition, member, NULL), value);
 }
 
 struct json *condition_set(struct json *obj, const char *type, const char *status,
                            const char *reason, const char *message, int64_t now_ms)
 {
-    struct json *c = find(obj, type);
+    struct json *c = condition_find(obj, type);
     bool turned = !c || !streq_null(json_path_string(c, "status", NULL), status);
-    if (!turned && streq_null(json_path_string(c, "reason", NULL), reason) &&
-        streq_null(json_path_string(c, "message", NULL), message)) {
+    if (!turned && stays(c, "reason", reason) && stays(c, "message", message)) {
         return NULL;
     }
     if (!c) {

@@ -8,11 +8,11 @@
 #include "wire/json.h"
 
 /* The condition of this type; NULL when absent. */
-const struct json *condition_find(const struct json *obj, const char *type);
+struct json *condition_find(const struct json *obj, const char *type);
 /* Whether the status of the condition is "True". */
 bool condition_is_true(const struct json *obj, const char *type);
 /* Sets the condition and returns it; lastTransitionTime becomes 'now_ms' (wall clock) when the
- * status changes.  Returns NULL, and changes nothing, when the condition has these values
- * already. */
+ * status changes.  'reason' and 'message' may be NULL: then they stay as they are.  Returns NULL,
+ * and changes nothing, when the condition has these values already. */
 struct json *condition_set(struct json *obj, const char *type, const char *status,
                            const char *reason, const char *message, int64_t now_ms);

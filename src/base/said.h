@@ -14,4 +14,5 @@ struct said {
 /* Remembers 'text'; true when it is other than the last one and thus to be said.  NULL: all is
  * well, which makes the same text news again. */
 bool said_is_news(struct said *s, const char *text);
+/* Forgets the news, and releases it. */
 void said_done(struct said *s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of the lab: host, Open vSwitch and "tenet node", whose readiness is its CNI
  * configuration. */
+#include "api/condition.h"
 #include "base/mem.h"
 #include "lab/lab_internal.h"
 #include "net/kernel/netns.h"
@@ -366,17 +367,11 @@ static int is_ready(void *ctx)
 {
     struct ready_wait *w = ctx;
     CLEANUP(json_free) struct json *obj = NULL;
-    struct json *c;
     int r = lab_get(w->l, "v1", "nodes", NULL, w->node, &obj, &w->err);
     if (r < 0) {
         return r == -ENOENT || r == -EAGAIN ? 0 : r;
     }
-    JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
-        if (streq_null(json_path_string(c, "type", NULL), "Ready")) {
-            return streq_null(json_path_string(c, "status", NULL), "True");
-        }
-    }
-    return 0;
+    return condition_is_true(obj, "Ready");
 }
 
 int node_wait_ready(struct lab *l, const char *node, struct err *e)

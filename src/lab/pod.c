@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pods of the lab: the work of kubelet and a container runtime, with a namespace in place of a
  * container. */
+#include "api/condition.h"
 #include "api/kind.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -165,17 +166,15 @@ static struct json *pod_object(const char *project, const char *name, const char
 static void set_running(struct json *pod, const char *ip, const char *host_ip, const char *id)
 {
     char now[TIME_TEXT_SIZE];
-    time_format_s(time_wall_ms(), now);
-    struct json *status = json_object(), *cond = json_object(), *cs = json_object();
+    int64_t now_ms = time_wall_ms();
+    time_format_s(now_ms, now);
+    struct json *status = json_set(pod, "status", json_object()), *cs = json_object();
     json_set_string(status, "phase", "Running");
     json_set_string(status, "hostIP", host_ip);
     json_set_string(status, "podIP", ip);
     json_set_string(json_append(json_ensure_array(status, "podIPs"), json_object()), "ip", ip);
     json_set_string(status, "startTime", now);
-    json_set_string(cond, "type", "Ready");
-    json_set_string(cond, "status", "True");
-    json_set_string(cond, "lastTransitionTime", now);
-    json_append(json_ensure_array(status, "conditions"), cond);
+    condition_set(pod, "Ready", "True", NULL, NULL, now_ms);
     json_set_string(cs, "name", "sandbox");
     json_set_string(cs, "image", "none");
     json_set_string(cs, "imageID", "");
@@ -185,7 +184,6 @@ static void set_running(struct json *pod, const char *ip, const char *host_ip, c
     json_set_string(json_ensure_object(json_ensure_object(cs, "state"), "running"), "startedAt",
                     now);
     json_append(json_ensure_array(status, "containerStatuses"), cs);
-    json_set(pod, "status", status);
 }
 
 /* Writes it, again on the newest version after a conflict. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Further work of a kubelet for a running pod: its environment, and its readiness. */
+#include "api/condition.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "lab/lab_internal.h"
@@ -67,22 +68,8 @@ void pod_enter_environment(const char *ns)
 
 static void set_ready(struct json *pod, bool ready)
 {
-    struct json *cond, *cs, *found = NULL;
-    struct json *conditions = json_ensure_array(json_ensure_object(pod, "status"), "conditions");
-    JSON_FOREACH (cond, conditions) {
-        found = streq_null(json_path_string(cond, "type", NULL), "Ready") ? cond : found;
-    }
-    if (!found) {
-        found = json_append(conditions, json_object());
-        json_set_string(found, "type", "Ready");
-    }
-    const char *text = ready ? "True" : "False";
-    if (!streq_null(json_path_string(found, "status", NULL), text)) {
-        char now[TIME_TEXT_SIZE];
-        time_format_s(time_wall_ms(), now);
-        json_set_string(found, "status", text);
-        json_set_string(found, "lastTransitionTime", now);
-    }
+    struct json *cs;
+    condition_set(pod, "Ready", ready ? "True" : "False", NULL, NULL, time_wall_ms());
     JSON_FOREACH (cs, json_path(pod, "status", "containerStatuses", NULL)) {
         json_set_bool(cs, "ready", ready);
     }

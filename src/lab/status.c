@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contents of a lab, and how to enter it. */
+#include "api/condition.h"
 #include "base/mem.h"
 #include "lab/lab_internal.h"
 #include "net/kernel/netns.h"
@@ -9,17 +10,6 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <unistd.h>
-
-static const char *condition(const struct json *obj, const char *type)
-{
-    struct json *c;
-    JSON_FOREACH (c, json_path(obj, "status", "conditions", NULL)) {
-        if (streq_null(json_path_string(c, "type", NULL), type)) {
-            return json_path_string(c, "status", NULL);
-        }
-    }
-    return NULL;
-}
 
 static const struct json *find_named(const struct json *list, const char *name)
 {
@@ -44,7 +34,7 @@ static struct json *node_status(struct lab *l, const char *node, const struct js
     json_set_string(v, "name", node);
     json_set_string(v, "hostIP", IP4_TEXT(addr));
     json_set_string(v, "subnet", subnet ? subnet : "");
-    json_set_bool(v, "ready", streq_null(condition(find_named(nodes, node), "Ready"), "True"));
+    json_set_bool(v, "ready", condition_is_true(find_named(nodes, node), "Ready"));
     json_set_int(v, "pid", node_pid(l, node));
     json_set_string(v, "datapath", node_has_ovs(l, addr) ? "ovs" : "ebpf");
     json_set_bool(v, "ovsRunning", ovs_running(l, node));

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/said.h"
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "datapath/services/health.h"
@@ -69,8 +70,8 @@ struct host_proxy {
     struct list changed;
     struct loop_timer *timer;
     uint64_t last_check_ms;
-    uint64_t seen; /* Changes of services. */
-    char *failure; /* The failure as it was logged. */
+    uint64_t seen;       /* Changes of services. */
+    struct said failure; /* The failure that was logged. */
     struct host_proxy_stats stats;
 
     /* Used by the worker while 'job' is not IDLE. */
@@ -598,20 +599,18 @@ static void work(void *ctx)
 static void report_failure(struct host_proxy *p)
 {
     p->stats.failures++;
-    if (!streq_null(p->failure, p->error.text)) {
+    if (said_is_news(&p->failure, p->error.text)) {
         log_error("the services' nftables table cannot be brought up to date", "error=\"%s\"",
                   p->error.text);
-        free(p->failure);
-        p->failure = xstrdup(p->error.text);
     }
     p->cfg.on_result(p->cfg.ctx, p->result, p->error.text, false);
 }
 
 static void report_success(struct host_proxy *p, bool restored)
 {
-    if (p->failure) {
+    if (p->failure.text) {
         log_info("services are as they should be", "");
-        free(TAKE(p->failure));
+        said_done(&p->failure);
     }
     p->stats.restored += restored;
     if (restored) {
@@ -833,7 +832,7 @@ struct host_proxy *host_proxy_free(struct host_proxy *p)
     nft_batch_done(&p->batch);
     stale_clear(&p->stale);
     stale_clear(&p->stale_clients);
-    free(p->failure);
+    said_done(&p->failure);
     free(p);
     return NULL;
 }

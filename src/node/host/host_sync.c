@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/said.h"
 #include "net/kernel/conntrack.h"
 #include "node/host/host.h"
 #include "node/host/monitor.h"
@@ -36,7 +37,7 @@ struct host_sync {
     struct list waiters;
     struct loop_timer *timer;
     uint64_t last_ms;
-    char *failure; /* The failure as it was logged; NULL: there is none. */
+    struct said failure; /* The failure that was logged. */
     bool was_whole;
 
     /* Used only by the worker thread while 'busy'. */
@@ -148,20 +149,18 @@ static void report(struct host_sync *h)
                  "error=\"%s\"", h->forget_error.text);
     }
     if (h->result < 0) {
-        if (!streq_null(h->failure, h->error.text)) {
+        if (said_is_news(&h->failure, h->error.text)) {
             log_error("host is not as it should be", "error=\"%s\"", h->error.text);
-            free(h->failure);
-            h->failure = xstrdup(h->error.text);
         }
         return;
     }
     if (h->was_whole && (h->nat_changed || h->host_changes)) {
         log_warn("repaired what another program changed", "nftables=%s settings=%u",
                  h->nat_changed ? "yes" : "no", h->host_changes);
-    } else if (h->failure) {
+    } else if (h->failure.text) {
         log_info("host is as it should be", "");
     }
-    free(TAKE(h->failure));
+    said_done(&h->failure);
     h->was_whole = true;
 }
 
@@ -259,7 +258,7 @@ struct host_sync *host_sync_free(struct host_sync *h)
         free(h->had_ports);
         loop_timer_free(h->timer);
         nat_done(&h->nat);
-        free(h->failure);
+        said_done(&h->failure);
         free(h);
     }
     return NULL;

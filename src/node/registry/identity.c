@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/registry/identity.h"
 
+#include "api/condition.h"
 #include "base/base64.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -87,8 +88,8 @@ static void poll(void *ctx);
 static void polled(void *ctx, int error, const char *text, struct json *obj)
 {
     struct identity *i = ctx;
-    const struct json *status = json_get(obj, "status"), *c;
-    const struct json *v = json_get(status, "certificate");
+    static const char *const refusals[] = {"Denied", "Failed"};
+    const struct json *v = json_path(obj, "status", "certificate", NULL);
     CLEANUP_STRBUF struct strbuf cert = STRBUF_INIT;
     struct err e = {0};
     i->call = NULL;
@@ -96,11 +97,12 @@ static void polled(void *ctx, int error, const char *text, struct json *obj)
         again(i, text);
         return;
     }
-    JSON_FOREACH (c, json_get(status, "conditions")) {
-        const char *type = json_path_string(c, "type", NULL);
+    for (size_t n = 0; n < ARRAY_SIZE(refusals); n++) {
+        const struct json *c = condition_find(obj, refusals[n]);
         const char *why = json_path_string(c, "message", NULL);
-        if (streq_null(type, "Denied") || streq_null(type, "Failed")) {
-            CLEANUP_FREE char *reason = xasprintf("the request is %s: %s", type, why ? why : "");
+        if (c) {
+            CLEANUP_FREE char *reason =
+                xasprintf("the request is %s: %s", refusals[n], why ? why : "");
             again(i, reason);
             return;
         }

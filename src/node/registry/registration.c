@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/registry/registration.h"
 
+#include "api/condition.h"
 #include "base/ip.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/reconnect.h"
+#include "base/said.h"
 #include "base/timeutil.h"
 #include "net/loop/process.h"
 
@@ -38,21 +40,10 @@ struct registration {
     struct api_call *call;
     struct loop_timer *timer; /* Timer of the next attempt, or of the heartbeat. */
     struct backoff attempts;
-    char *logged; /* Last reason of a failure that was logged. */
+    struct said failure; /* The failure that was logged. */
 };
 
 /* ---- the object ---- */
-
-static struct json *find_condition(struct json *list, const char *type)
-{
-    struct json *c;
-    JSON_FOREACH (c, list) {
-        if (streq_null(json_path_string(c, "type", NULL), type)) {
-            return c;
-        }
-    }
-    return NULL;
-}
 
 static bool set_if_other(struct json *obj, const char *key, const char *value)
 {
@@ -63,28 +54,17 @@ static bool set_if_other(struct json *obj, const char *key, const char *value)
     return true;
 }
 
-static bool set_condition(struct json *list, const char *type, bool value, const char *reason,
-                          const char *message, bool heartbeat, int64_t now_ms)
+static bool set_condition(struct json *node, const char *type, bool value,
+                          const struct registration_want *w, int64_t now_ms)
 {
+    if (!condition_set(node, type, value ? "True" : "False", w->reason, w->message, now_ms) &&
+        !w->heartbeat) {
+        return false;
+    }
     char now[TIME_TEXT_SIZE];
     time_format_s(now_ms, now);
-    struct json *c = find_condition(list, type);
-    if (!c) {
-        c = json_append(list, json_object());
-        json_set_string(c, "type", type);
-    }
-    const char *status = value ? "True" : "False";
-    bool turned = set_if_other(c, "status", status);
-    bool changed = turned;
-    changed |= set_if_other(c, "reason", reason);
-    changed |= set_if_other(c, "message", message);
-    if (turned) {
-        json_set_string(c, "lastTransitionTime", now);
-    }
-    if (changed || heartbeat) {
-        json_set_string(c, "lastHeartbeatTime", now);
-    }
-    return changed || heartbeat;
+    json_set_string(condition_find(node, type), "lastHeartbeatTime", now);
+    return true;
 }
 
 static bool set_address(struct json *list, const char *type, const char *address)
@@ -152,21 +132,17 @@ bool registration_annotate(struct json *node, const char *host_ports)
 
 bool registration_update(struct json *node, const struct registration_want *w, int64_t now_ms)
 {
-    struct json *status = json_ensure_object(node, "status");
-    struct json *conditions = json_ensure_array(status, "conditions");
-    const char *by = json_path_string(find_condition(conditions, "Ready"), "reason", NULL);
+    const char *by = json_path_string(condition_find(node, "Ready"), "reason", NULL);
     bool changed = false;
     if (!by || !str_has_prefix(by, "Kubelet")) {
+        struct json *status = json_ensure_object(node, "status");
         struct json *addresses = json_ensure_array(status, "addresses");
         changed |= set_address(addresses, "InternalIP", IP4_TEXT(w->node_ip));
         changed |= set_address(addresses, "Hostname", w->node_name);
         changed |= w->addresses && set_other_addresses(addresses, w->addresses);
-        changed |= set_condition(conditions, "Ready", w->ready, w->reason, w->message, w->heartbeat,
-                                 now_ms);
+        changed |= set_condition(node, "Ready", w->ready, w, now_ms);
     }
-    changed |= set_condition(conditions, "NetworkUnavailable", !w->ready, w->reason, w->message,
-                             w->heartbeat, now_ms);
-    return changed;
+    return set_condition(node, "NetworkUnavailable", !w->ready, w, now_ms) || changed;
 }
 
 /* PRETTY_NAME of os-release(5), without its quotes. */
@@ -247,19 +223,17 @@ static struct registration_want want_of(const struct registration *r)
 
 static void retry(struct registration *r, const char *text)
 {
-    if (!streq_null(r->logged, text)) {
+    if (said_is_news(&r->failure, text)) {
         log_warn("cannot register this node", "node=%s error=\"%s\"", r->name, text);
-        free(r->logged);
-        r->logged = xstrdup(text);
     }
     loop_timer_arm(r->timer, backoff_fail(&r->attempts, loop_now_ms(r->loop), r->ip));
 }
 
 static void succeeded(struct registration *r)
 {
-    if (r->logged) {
+    if (r->failure.text) {
         log_info("the master has this node again", "node=%s", r->name);
-        free(TAKE(r->logged));
+        said_done(&r->failure);
     }
     backoff_reset(&r->attempts);
     r->heartbeat = false;
@@ -413,7 +387,7 @@ struct registration *registration_free(struct registration *r)
         free(r->reason);
         free(r->message);
         free(r->host_ports);
-        free(r->logged);
+        said_done(&r->failure);
         free(r);
     }
     return NULL;
