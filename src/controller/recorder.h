@@ -7,7 +7,11 @@
  * then one in 5 minutes (as in kube-controller-manager), so that a peer that causes Events
  * cannot fill the registry.  Recording never fails for the caller: an Event that the server
  * refuses several times is logged and dropped; while the server is unavailable, Events are
- * queued.  Everything runs on the loop's thread. */
+ * queued, 10,000 at most.
+ *
+ * The recorder is no controller: it works for the controllers, and nodes have one as well.  Its
+ * queue and retries are those of workqueue.h; beside the queue it keeps the Events themselves,
+ * because no object of the registry has them yet.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "base/map.h"

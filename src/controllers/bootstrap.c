@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 
 LOG_MODULE("bootstrap");
 
@@ -12,10 +11,8 @@ LOG_MODULE("bootstrap");
 #define KEY_NETWORK "clusternetwork/default"
 
 struct bootstrap {
-    struct netconf conf;
+    const struct bootstrap_config *cfg;
     struct workqueue *queue;
-    bootstrap_done_fn *done;
-    void *ctx;
     struct json *current; /* The existing ClusterNetwork. */
     /* The list of HostSubnets, read when a change of the network must be checked. */
     struct json *hostsubnets;
@@ -35,14 +32,14 @@ static void network_written(void *ctx, struct work *w, int error, const char *te
         struct err e = {0};
         (void) err_set(&e, error, "ClusterNetwork default: %s", text);
         work_done(w);
-        b->done(b->ctx, &e);
+        b->cfg->done(b->cfg->ctx, &e);
     } else if (error < 0) {
         work_retry(w, error, "write the cluster network", text);
     } else {
-        log_info("cluster network written", "networks=%zu plugin=%s", b->conf.n_ranges,
-                 sdn_plugin_name(b->conf.plugin));
+        log_info("cluster network written", "networks=%zu plugin=%s", b->cfg->network.n_ranges,
+                 sdn_plugin_name(b->cfg->network.plugin));
         work_done(w);
-        b->done(b->ctx, NULL);
+        b->cfg->done(b->cfg->ctx, NULL);
     }
 }
 
@@ -54,13 +51,13 @@ static void pods_listed(void *ctx, struct work *w, int error, const char *text, 
         work_retry(w, error, "list pods", text);
         return;
     }
-    if (netconf_check_change(&b->conf, b->current, json_get(b->hostsubnets, "items"),
+    if (netconf_check_change(&b->cfg->network, b->current, json_get(b->hostsubnets, "items"),
                              json_get(obj, "items"), &e) < 0) {
         work_done(w);
-        b->done(b->ctx, &e);
+        b->cfg->done(b->cfg->ctx, &e);
         return;
     }
-    (void) netconf_apply(&b->conf, b->current);
+    (void) netconf_apply(&b->cfg->network, b->current);
     work_request(w, "PUT", network_path(true), b->current, network_written);
 }
 
@@ -81,7 +78,7 @@ static void network_got(void *ctx, struct work *w, int error, const char *text, 
 {
     struct bootstrap *b = ctx;
     if (error == -ENOENT) {
-        CLEANUP(json_free) struct json *o = netconf_object(&b->conf);
+        CLEANUP(json_free) struct json *o = netconf_object(&b->cfg->network);
         work_request(w, "POST", network_path(false), o, network_written);
         return;
     }
@@ -92,9 +89,9 @@ static void network_got(void *ctx, struct work *w, int error, const char *text, 
     json_free(b->current);
     b->current = json_clone(obj);
     CLEANUP(json_free) struct json *wanted = json_clone(obj);
-    if (!netconf_apply(&b->conf, wanted)) {
+    if (!netconf_apply(&b->cfg->network, wanted)) {
         work_done(w);
-        b->done(b->ctx, NULL);
+        b->cfg->done(b->cfg->ctx, NULL);
         return;
     }
     work_request(w, "GET", "/apis/" NETWORK_API_VERSION "/hostsubnets", NULL, hostsubnets_listed);
@@ -122,27 +119,28 @@ static void step(void *ctx, struct work *w, const char *key)
     }
 }
 
-struct bootstrap *bootstrap_new(struct loop *l, struct api_client *client,
-                                const struct netconf *conf, bool network_only,
-                                bootstrap_done_fn *done, void *ctx)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
     struct bootstrap *b = NEW(struct bootstrap);
-    b->conf = *conf;
-    b->done = done;
-    b->ctx = ctx;
-    b->queue = workqueue_new(l, client, 1, step, b);
-    workqueue_add(b->queue, network_only ? KEY_NETWORK : KEY_NAMESPACE);
-    workqueue_start(b->queue);
-    return b;
+    b->cfg = config;
+    b->queue = env->queue;
+    workqueue_add(b->queue, b->cfg->network_only ? KEY_NETWORK : KEY_NAMESPACE);
+    *ret = b;
+    return 0;
 }
 
-struct bootstrap *bootstrap_free(struct bootstrap *b)
+static void stop(void *state)
 {
-    if (b) {
-        workqueue_free(b->queue);
-        json_free(b->current);
-        json_free(b->hostsubnets);
-        free(b);
-    }
-    return NULL;
+    struct bootstrap *b = state;
+    json_free(b->current);
+    json_free(b->hostsubnets);
+    free(b);
 }
+
+const struct controller bootstrap_controller = {
+    .name = "bootstrap",
+    .parallel = 1,
+    .start = start,
+    .reconcile = step,
+    .stop = stop,
+};

@@ -4,17 +4,19 @@
  *
  * A configuration that is incompatible with the existing cluster (see
  * netconf_check_change) is refused, and nothing is written.  After an error of the
- * server the request is retried without limit. */
+ * server the request is retried without limit.  A controller without watches: its work ends when
+ * the objects exist. */
 #pragma once
 
-#include "client/client.h"
+#include "controller/controller.h"
 #include "controllers/network/netconf.h"
 
-struct bootstrap;
-/* 'network_only': another controller creates the namespace.  'e' is NULL when the objects exist.
- * Called once; the callback may not free the bootstrap. */
-typedef void bootstrap_done_fn(void *ctx, const struct err *e);
-struct bootstrap *bootstrap_new(struct loop *l, struct api_client *client,
-                                const struct netconf *conf, bool network_only,
-                                bootstrap_done_fn *done, void *ctx);
-struct bootstrap *bootstrap_free(struct bootstrap *b);
+struct bootstrap_config {
+    struct netconf network;
+    bool network_only; /* Another controller creates the namespace. */
+    /* Called once; 'e' is NULL when the objects exist.  It may not stop the bootstrap. */
+    void (*done)(void *ctx, const struct err *e);
+    void *ctx;
+};
+/* Its configuration is a struct bootstrap_config. */
+extern const struct controller bootstrap_controller;

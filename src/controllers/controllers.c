@@ -24,19 +24,24 @@
 
 LOG_MODULE("controllers");
 
-/* Needs of controllers, as bits; see the rows. */
+/* Needs of controllers, as bits; see the rows.  The bootstrap needs none; the other bits are met
+ * only when its objects exist. */
 enum {
     /* The API server is Tenet's: no other controllers handle namespaces, garbage and
      * definitions. */
     NEEDS_WHOLE_API = 1,
     NEEDS_VNIDS = 2,    /* The plug-in of the ClusterNetwork has VNIDs. */
     NEEDS_SERVICES = 4, /* The API server allocates addresses and ports for services. */
-    NEEDS_ROLES = 8,    /* Access control is on, and the default roles exist. */
-    NEEDS_CA = 16,      /* A certificate authority for signing is configured. */
+    NEEDS_ACCESS = 8,   /* Access control is on. */
+    NEEDS_ROLES = 16,   /* The same, and the default roles exist. */
+    NEEDS_CA = 32,      /* A certificate authority for signing is configured. */
+    NEEDS_NETWORK = 64, /* The ClusterNetwork exists. */
 };
 
 /* The controllers' configurations. */
 struct configs {
+    struct bootstrap_config bootstrap;
+    struct rbac_bootstrap_config roles;
     struct subnets_config subnets;
     struct vnids_config vnids;
     struct address_ranges foreign;
@@ -47,7 +52,9 @@ struct configs {
 
 /* The controllers, in the order in which they are started. */
 static const struct controller_row rows[] = {
-    {&subnets_controller, 0, offsetof(struct configs, subnets)},
+    {&bootstrap_controller, 0, offsetof(struct configs, bootstrap)},
+    {&rbac_bootstrap_controller, NEEDS_ACCESS, offsetof(struct configs, roles)},
+    {&subnets_controller, NEEDS_NETWORK, offsetof(struct configs, subnets)},
     {&vnids_controller, NEEDS_VNIDS, offsetof(struct configs, vnids)},
     {&namespaces_controller, NEEDS_WHOLE_API, 0},
     {&event_age_controller, NEEDS_WHOLE_API, 0},
@@ -69,13 +76,11 @@ struct controllers {
     struct api_client *client;
     struct controllers_config cfg;
     struct configs configs;
-    struct bootstrap *bootstrap;
     struct recorder *recorder;
     struct informer_set *own_informers; /* NULL: the caller's set is used. */
     struct informer_set *informers;
     struct informer *networks;
     enum sdn_plugin plugin; /* The plug-in of the ClusterNetwork. */
-    struct rbac_bootstrap *rbac;
     struct controller_set *set;
     unsigned has; /* The needs that are met, as bits. */
 };
@@ -139,15 +144,15 @@ static void bootstrapped(void *ctx, const struct err *e)
         return;
     }
     set_plugin(c, c->cfg.network.plugin);
-    if (enable(c, vnids_of(c->plugin) | (c->cfg.network_only ? 0 : NEEDS_WHOLE_API) |
-                      (c->cfg.services ? NEEDS_SERVICES : 0) | (s && s->ca ? NEEDS_CA : 0)) < 0) {
+    if (enable(c, NEEDS_NETWORK | vnids_of(c->plugin) |
+                      (c->cfg.network_only ? 0 : NEEDS_WHOLE_API) |
+                      (c->cfg.services ? NEEDS_SERVICES : 0) | (s ? NEEDS_ACCESS : 0) |
+                      (s && s->ca ? NEEDS_CA : 0)) < 0) {
         return;
     }
     c->networks =
         informer_set_add(c->informers, NETWORK_API_VERSION, "clusternetworks", NULL, &ops, c);
-    if (s) {
-        c->rbac = rbac_bootstrap_new(c->loop, c->client, c->cfg.network.plugin, roles_are_there, c);
-    } else {
+    if (!s) {
         c->cfg.started(c->cfg.ctx);
     }
 }
@@ -156,6 +161,11 @@ static void set_configs(struct controllers *c)
 {
     const struct controllers_security *s = c->cfg.security;
     c->configs = (struct configs){
+        .bootstrap = {.network = c->cfg.network,
+                      .network_only = c->cfg.network_only,
+                      .done = bootstrapped,
+                      .ctx = c},
+        .roles = {.plugin = c->cfg.network.plugin, .done = roles_are_there, .ctx = c},
         .subnets = {.network = c->cfg.network, .addresses = c->cfg.addresses},
         .vnids = c->cfg.vnids,
         .foreign = c->cfg.network.foreign,
@@ -184,7 +194,7 @@ struct controllers *controllers_new(struct loop *l, struct api_client *client,
     struct controller_env env = {
         .loop = l, .client = client, .informers = c->informers, .recorder = c->recorder};
     c->set = controller_set_new(&env, rows, ARRAY_SIZE(rows), &c->configs);
-    c->bootstrap = bootstrap_new(l, client, &cfg->network, cfg->network_only, bootstrapped, c);
+    (void) enable(c, 0); /* Starts the bootstrap. */
     return c;
 }
 
@@ -200,9 +210,7 @@ struct controllers *controllers_free(struct controllers *c)
 {
     if (c) {
         controller_set_free(c->set);
-        rbac_bootstrap_free(c->rbac);
         informer_free(c->networks);
-        bootstrap_free(c->bootstrap);
         recorder_free(c->recorder);
         informer_set_free(c->own_informers);
         free(c);

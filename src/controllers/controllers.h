@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the master's controllers: first the bootstrap of the cluster's own objects, then the rows of
- * the table in controllers.c.  docs/controllers.md says how to add one.
+/* Runs the master's controllers, the rows of the table in controllers.c: first the bootstrap of the
+ * cluster's own objects, then the others.  docs/controllers.md says how to add one.
  *
  * They see and change the cluster through its API alone, so it does not matter
  * in which process they run.  Only one set of them may run against one

@@ -4,12 +4,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "controller/obj.h"
-#include "controller/workqueue.h"
 #include "controllers/security/default_roles.h"
 
 LOG_MODULE("bootstrap");
 
-#define PARALLEL 16
 #define RBAC "/apis/rbac.authorization.k8s.io/v1/"
 
 /* The kinds.  Keys of the queue are "KIND" (list it) and "KIND/NAME"
@@ -24,9 +22,8 @@ static const struct {
 #define N_KINDS ARRAY_SIZE(kinds)
 
 struct rbac_bootstrap {
+    const struct rbac_bootstrap_config *cfg;
     struct workqueue *queue;
-    loop_fn *done;
-    void *ctx;
     struct json *want[N_KINDS];
     size_t pending, written;
 };
@@ -57,7 +54,7 @@ static void finish(struct rbac_bootstrap *b, struct work *w)
     work_done(w);
     if (--b->pending == 0) {
         log_info("roles are in place", "written=%zu", b->written);
-        b->done(b->ctx);
+        b->cfg->done(b->cfg->ctx);
     }
 }
 
@@ -135,32 +132,36 @@ static void step(void *ctx, struct work *w, const char *key)
     work_request(w, "GET", strbuf_cstr(&path), NULL, got);
 }
 
-struct rbac_bootstrap *rbac_bootstrap_new(struct loop *l, struct api_client *client,
-                                          enum sdn_plugin plugin, loop_fn *done, void *ctx)
+static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
+    const struct rbac_bootstrap_config *cfg = config;
     struct json *want[N_KINDS] = {default_namespaces(), default_cluster_roles(),
-                                  default_cluster_role_bindings(plugin)};
+                                  default_cluster_role_bindings(cfg->plugin)};
     struct rbac_bootstrap *b = NEW(struct rbac_bootstrap);
-    b->done = done;
-    b->ctx = ctx;
+    b->cfg = cfg;
+    b->queue = env->queue;
     b->pending = N_KINDS;
-    b->queue = workqueue_new(l, client, PARALLEL, step, b);
     for (size_t i = 0; i < N_KINDS; i++) {
         b->want[i] = want[i];
         workqueue_add(b->queue, kinds[i].key);
     }
-    workqueue_start(b->queue);
-    return b;
+    *ret = b;
+    return 0;
 }
 
-struct rbac_bootstrap *rbac_bootstrap_free(struct rbac_bootstrap *b)
+static void stop(void *state)
 {
-    if (b) {
-        workqueue_free(b->queue);
-        for (size_t i = 0; i < N_KINDS; i++) {
-            json_free(b->want[i]);
-        }
-        free(b);
+    struct rbac_bootstrap *b = state;
+    for (size_t i = 0; i < N_KINDS; i++) {
+        json_free(b->want[i]);
     }
-    return NULL;
+    free(b);
 }
+
+const struct controller rbac_bootstrap_controller = {
+    .name = "rbac_bootstrap",
+    .parallel = 16,
+    .start = start,
+    .reconcile = step,
+    .stop = stop,
+};

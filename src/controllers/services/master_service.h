@@ -4,7 +4,11 @@
  *
  * Each master runs this.  Where there can be several masters, each renews a Lease of its own, and
  * the endpoints are those of the valid Leases: a master that dies is removed from the endpoints
- * when its Lease expires.  Everything runs on the loop's thread. */
+ * when its Lease expires.
+ *
+ * It is no row of the controllers' table: those run in the leading process only, and a row cannot
+ * resign.  Its queue and retries are those of workqueue.h.  Everything runs on the loop's
+ * thread. */
 #pragma once
 
 #include "client/client.h"

@@ -38,9 +38,10 @@ static void flag(void *ctx)
 static void reconcile(enum sdn_plugin plugin)
 {
     bool done = false;
-    struct rbac_bootstrap *b = rbac_bootstrap_new(h->loop, client, plugin, flag, &done);
+    const struct rbac_bootstrap_config cfg = {plugin, flag, &done};
+    struct rig_controller *b = rig_start(h, client, &rbac_bootstrap_controller, &cfg);
     rig_wait(h, &done);
-    rbac_bootstrap_free(b);
+    rig_stop(b);
 }
 
 /* The object at 'path' without the members that the server adds; owned. */
@@ -127,11 +128,11 @@ static void roles_are_written_when_the_server_recovers(void **state)
         bool done = false;
         put_in(h, "DELETE", RBAC "clusterroles/view", NULL, 200);
         rig_refuse(h, writes_only);
-        struct rbac_bootstrap *b =
-            rbac_bootstrap_new(h->loop, client, SDN_NETWORKPOLICY, flag, &done);
+        const struct rbac_bootstrap_config cfg = {SDN_NETWORKPOLICY, flag, &done};
+        struct rig_controller *b = rig_start(h, client, &rbac_bootstrap_controller, &cfg);
         rig_recover(h);
         rig_wait(h, &done);
-        rbac_bootstrap_free(b);
+        rig_stop(b);
         rig_expect(h, RBAC "clusterroles/view", NULL, "200");
     }
 }
@@ -152,13 +153,20 @@ static void begun(void *ctx, const struct err *e)
     snprintf(o->text, sizeof o->text, "%s", e ? e->text : "");
 }
 
-static struct outcome begin(const struct netconf *conf, bool network_only)
+static struct outcome begin_at(struct harness *at, struct api_client *c, const struct netconf *conf,
+                               bool network_only)
 {
     struct outcome o = {0};
-    struct bootstrap *b = bootstrap_new(h->loop, client, conf, network_only, begun, &o);
-    rig_wait(h, &o.done);
-    bootstrap_free(b);
+    const struct bootstrap_config cfg = {*conf, network_only, begun, &o};
+    struct rig_controller *b = rig_start(at, c, &bootstrap_controller, &cfg);
+    rig_wait(at, &o.done);
+    rig_stop(b);
     return o;
+}
+
+static struct outcome begin(const struct netconf *conf, bool network_only)
+{
+    return begin_at(h, client, conf, network_only);
 }
 
 static void the_network_is_created_changed_or_kept(void **state)
@@ -216,10 +224,11 @@ static void the_network_is_written_when_the_server_recovers(void **state)
             struct outcome o = {0};
             conf.mtu -= 10;
             rig_refuse(other, writes_only);
-            struct bootstrap *b = bootstrap_new(other->loop, c, &conf, i, begun, &o);
+            const struct bootstrap_config cfg = {conf, i, begun, &o};
+            struct rig_controller *b = rig_start(other, c, &bootstrap_controller, &cfg);
             rig_recover(other);
             rig_wait(other, &o.done);
-            bootstrap_free(b);
+            rig_stop(b);
             assert_int_equal(o.code, 0);
             rig_expect(other, NETWORK "/default", "mtu", i ? "1430" : "1440");
         }
@@ -244,20 +253,13 @@ static void network_only_leaves_the_namespace_to_the_other_api_server(void **sta
     struct harness *other = harness_new(NULL, NULL);
     struct api_client *c = rig_client(other);
     struct netconf conf;
-    struct outcome o = {0};
     netconf_defaults(&conf);
     rig_uproot(other, "", "namespaces", "default");
     rig_expect(other, "/api/v1/namespaces/default", NULL, "404");
-    struct bootstrap *b = bootstrap_new(other->loop, c, &conf, true, begun, &o);
-    rig_wait(other, &o.done);
-    bootstrap_free(b);
+    assert_int_equal(begin_at(other, c, &conf, true).code, 0);
     rig_expect(other, "/api/v1/namespaces/default", NULL, "404");
     rig_expect(other, NETWORK "/default", NULL, "200");
-    o = (struct outcome){0};
-    b = bootstrap_new(other->loop, c, &conf, false, begun, &o);
-    rig_wait(other, &o.done);
-    bootstrap_free(b);
-    assert_int_equal(o.code, 0);
+    assert_int_equal(begin_at(other, c, &conf, false).code, 0);
     rig_expect(other, "/api/v1/namespaces/default", NULL, "200");
     api_client_free(c);
     harness_free(other);
