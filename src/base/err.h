@@ -5,10 +5,10 @@
  * 'struct err *e' as its last argument and describes the failure there. The caller owns the
  * struct: no heap, nothing to release. 'e' may always be NULL, then only the code is returned.
  *
- *     struct err e = {0};
- *     int r = config_load(path, &cfg, &e);
- *     if (r < 0)
- *         return err_wrap(&e_out, r, &e, "load %s", path);     // or err_prefix on the same object
+ *     int r = config_load(path, &cfg, e);
+ *     if (r < 0) {
+ *         return err_prefix(e, "load %s", path);
+ *     }
  *
  * Texts are lower case, without a full stop, name the thing and the reason, and go from the outer
  * to the inner: "load node.yaml: networkConfig.mtu: 70000 is not in 576-65536".  Library code never
