@@ -13,10 +13,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Upper bounds of the latency histogram, in milliseconds. */
-static const unsigned bounds_ms[] = {1, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 10000};
-#define N_BOUNDS ARRAY_SIZE(bounds_ms)
-
 /* The counter of one verb on one kind of resource. */
 struct counter {
     enum verb verb;
@@ -25,19 +21,15 @@ struct counter {
     uint64_t n;
 };
 
-struct histogram {
-    uint64_t buckets[N_BOUNDS + 1], n, sum_ns;
-};
-
 struct latency {
     enum verb verb;
     char *resource;
-    struct histogram h;
+    struct prom_histogram h;
 };
 
 struct admission_latency {
     struct admission_call call;
-    struct histogram h;
+    struct prom_histogram h;
 };
 
 struct metrics {
@@ -47,7 +39,7 @@ struct metrics {
     size_t n_latencies, latencies_cap;
     struct admission_latency *admissions;
     size_t n_admissions, admissions_cap;
-    struct histogram store[2]; /* Latency of puts, and of deletions. */
+    struct prom_histogram store[2]; /* Latency of puts, and of deletions. */
     uint64_t store_errors[2];
     int64_t started_ms;
 };
@@ -76,17 +68,6 @@ struct metrics *metrics_free(struct metrics *m)
     return NULL;
 }
 
-static void observe(struct histogram *h, uint64_t duration_ns)
-{
-    size_t b = 0;
-    while (b < N_BOUNDS && duration_ns > bounds_ms[b] * UINT64_C(1000000)) {
-        b++;
-    }
-    h->buckets[b]++;
-    h->n++;
-    h->sum_ns += duration_ns;
-}
-
 void metrics_count(struct metrics *m, enum verb verb, const char *resource, int code,
                    uint64_t duration_ns)
 {
@@ -110,7 +91,7 @@ void metrics_count(struct metrics *m, enum verb verb, const char *resource, int 
         m->latencies[m->n_latencies++] =
             (struct latency){.verb = verb, .resource = xstrdup(resource)};
     }
-    observe(&m->latencies[i].h, duration_ns);
+    prom_histogram_add(&m->latencies[i].h, duration_ns);
 }
 
 void metrics_count_admission(struct metrics *m, const struct admission_call *call,
@@ -128,30 +109,13 @@ void metrics_count_admission(struct metrics *m, const struct admission_call *cal
             grow(m->admissions, &m->admissions_cap, m->n_admissions + 1, sizeof *m->admissions);
         m->admissions[m->n_admissions++] = (struct admission_latency){.call = *call};
     }
-    observe(&m->admissions[i].h, duration_ns);
+    prom_histogram_add(&m->admissions[i].h, duration_ns);
 }
 
 void metrics_count_store(struct metrics *m, bool deletion, int error, uint64_t duration_ns)
 {
-    observe(&m->store[deletion], duration_ns);
+    prom_histogram_add(&m->store[deletion], duration_ns);
     m->store_errors[deletion] += error != 0;
-}
-
-/* 'labels': name="value",... */
-static void write_histogram(struct strbuf *out, const char *name, const char *labels,
-                            const struct histogram *h)
-{
-    uint64_t below = 0;
-    for (size_t b = 0; b < N_BOUNDS; b++) {
-        below += h->buckets[b];
-        strbuf_addf(out, "%s_bucket{%s,le=\"%g\"} %" PRIu64 "\n", name, labels,
-                    bounds_ms[b] / 1000.0, below);
-    }
-    strbuf_addf(out,
-                "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n"
-                "%s_sum{%s} %.9g\n"
-                "%s_count{%s} %" PRIu64 "\n",
-                name, labels, h->n, name, labels, (double) h->sum_ns / 1e9, name, labels, h->n);
 }
 
 /* Values of the rows. */
@@ -187,7 +151,7 @@ static void write_latencies(const struct prom_metric *row, const void *facts, st
         const struct latency *l = &m->latencies[i];
         CLEANUP_FREE char *labels =
             xasprintf("verb=\"%s\",resource=\"%s\"", verb_names[l->verb], l->resource);
-        write_histogram(out, row->name, labels, &l->h);
+        prom_histogram_write(&l->h, row->name, labels, out);
     }
 }
 
@@ -199,7 +163,7 @@ static void write_admission(const struct prom_metric *row, const void *facts, st
         CLEANUP_FREE char *labels =
             xasprintf("name=\"%s\",operation=\"%s\",rejected=\"%s\",type=\"%s\"", c->name,
                       c->operation, c->rejected ? "true" : "false", c->type);
-        write_histogram(out, row->name, labels, &m->admissions[i].h);
+        prom_histogram_write(&m->admissions[i].h, row->name, labels, out);
     }
 }
 
@@ -207,7 +171,7 @@ static void write_store(const struct prom_metric *row, const void *facts, struct
 {
     const struct metrics *m = ((const struct facts *) facts)->metrics;
     for (size_t i = 0; i < ARRAY_SIZE(m->store); i++) {
-        write_histogram(out, row->name, store_labels[i], &m->store[i]);
+        prom_histogram_write(&m->store[i], row->name, store_labels[i], out);
     }
 }
 
