@@ -62,9 +62,9 @@ struct apiserver_config {
     /* Addresses that nodes cannot report as their own (copied; its names are borrowed and must
      * outlive the server). NULL: only addresses of other objects are refused. */
     const struct node_rules *addresses;
-    /* Names of admission plug-ins to enable and to disable (NULL at the end; NULL: none), as
-     * admission_check_names found them right; borrowed until apiserver_new returns. */
-    const char *const *admission_enabled, *const *admission_disabled;
+    /* Names of admission plug-ins to disable (NULL at the end; NULL: none), as
+     * admission_check_disabled accepts them; borrowed until apiserver_new returns. */
+    const char *const *admission_disabled;
     /* NULL: everyone is trusted, as the user system:admin of system:masters. */
     const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */
@@ -72,10 +72,10 @@ struct apiserver_config {
     void *ctx;
 };
 
-/* Checks that a configuration may name these plug-ins; either list may be NULL.
- * -EINVAL: an unknown name, or one in both lists; -EPERM: one that must not be
- * disabled, with the consequence of disabling it. */
-int admission_check_names(const char *const *enabled, const char *const *disabled, struct err *e);
+/* Checks that a configuration may disable the admission plug-ins with these names (NULL at the
+ * end; NULL: none).  -EINVAL: an unknown name; -EPERM: a plug-in that must not be disabled, with
+ * the consequence of disabling it. */
+int admission_check_disabled(const char *const *names, struct err *e);
 
 struct apiserver;
 /* 'cfg' may be NULL; it is copied.  'l' and 's' must outlive the server. */

@@ -182,7 +182,7 @@ static int check_host_name(const char *name, struct err *e)
 static int check_admission_plugin(const char *name, struct err *e)
 {
     const char *const names[] = {name, NULL};
-    return admission_check_names(NULL, names, e) < 0 ? -EINVAL : 0;
+    return admission_check_disabled(names, e) < 0 ? -EINVAL : 0;
 }
 
 static int check_status_address(const char *s, struct err *e)

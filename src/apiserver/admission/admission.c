@@ -118,21 +118,14 @@ static int check_known(const char *name, struct err *e)
                    known.data);
 }
 
-int admission_check_names(const char *const *enabled, const char *const *disabled, struct err *e)
+int admission_check_disabled(const char *const *names, struct err *e)
 {
     int r = 0;
-    for (size_t i = 0; r == 0 && enabled && enabled[i]; i++) {
-        r = check_known(enabled[i], e);
-        if (r == 0 && has_name(disabled, enabled[i])) {
-            r = err_set(e, -EINVAL, "admission plug-in \"%s\" is both enabled and disabled",
-                        enabled[i]);
-        }
-    }
-    for (size_t i = 0; r == 0 && disabled && disabled[i]; i++) {
-        r = check_known(disabled[i], e);
+    for (size_t i = 0; r == 0 && names && names[i]; i++) {
+        r = check_known(names[i], e);
     }
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(plugins); i++) {
-        if (plugins[i].required && has_name(disabled, plugins[i].name)) {
+        if (plugins[i].required && has_name(names, plugins[i].name)) {
             r = err_set(e, -EPERM, "admission plug-in \"%s\" cannot be disabled: without it %s",
                         plugins[i].name, plugins[i].required);
         }
@@ -147,8 +140,7 @@ struct admission *admission_new(struct apiserver *a)
     CLEANUP_STRBUF struct strbuf off = STRBUF_INIT;
     for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
         const struct admission_plugin *p = &plugins[i];
-        ad->enabled[i] = p->required || has_name(a->cfg.admission_enabled, p->name) ||
-                         !has_name(a->cfg.admission_disabled, p->name);
+        ad->enabled[i] = p->required || !has_name(a->cfg.admission_disabled, p->name);
         struct strbuf *list = ad->enabled[i] ? &on : &off;
         strbuf_addf(list, "%s%s", list->size ? "," : "", p->name);
     }
