@@ -67,14 +67,12 @@ static void new_identity(struct leader *e)
 
 static const char *holder_of(const struct json *lease)
 {
-    const char *s = json_path_string(lease, "spec", "holderIdentity", NULL);
-    return s ? s : "";
+    return json_get_text(json_get(lease, "spec"), "holderIdentity");
 }
 
 static const char *version_of(const struct json *lease)
 {
-    const char *s = json_path_string(lease, "metadata", "resourceVersion", NULL);
-    return s ? s : "";
+    return json_get_text(json_get(lease, "metadata"), "resourceVersion");
 }
 
 static bool is_ours(const struct leader *e)

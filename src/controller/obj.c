@@ -5,8 +5,7 @@
 
 static const char *metadata_string(const struct json *o, const char *key)
 {
-    const char *s = json_path_string(o, "metadata", key, NULL);
-    return s ? s : "";
+    return json_get_text(json_get(o, "metadata"), key);
 }
 
 const char *obj_name(const struct json *o)

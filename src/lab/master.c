@@ -19,12 +19,6 @@ static struct daemon etcd_daemon(const char *dir)
     return (struct daemon){dir, "etcd", "etcd"};
 }
 
-static const char *config_text(const struct lab *l, const char *key)
-{
-    const char *s = json_path_string(l->config, key, NULL);
-    return s ? s : "";
-}
-
 static int64_t config_int(const struct lab *l, const char *key)
 {
     return json_get_int_or(json_get(l->config, key), 0);
@@ -146,7 +140,7 @@ char *master_more_servers(const struct lab *l, bool from_nodes)
 
 static int write_config(struct lab *l, unsigned i, struct err *e)
 {
-    bool etcd = streq(config_text(l, "store"), "etcd");
+    bool etcd = streq(json_get_text(l->config, "store"), "etcd");
     CLEANUP_FREE char *dir = master_dir(l, i);
     CLEANUP_FREE char *storage = etcd ? xstrdup("  backend: etcd\n"
                                                 "  endpoints: " ETCD_URL "\n")
@@ -172,7 +166,7 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "%s"
         "storage:\n"
         "%s",
-        config_text(l, "plugin"), config_text(l, "clusterNetwork"),
+        json_get_text(l->config, "plugin"), json_get_text(l->config, "clusterNetwork"),
         (long long) config_int(l, "hostSubnetLength"), (long long) config_int(l, "vxlanPort"),
         (long long) config_int(l, "mtu"), IP4_TEXT(MASTER_IP), MASTER_PORT + i, tls, storage);
     int r = dir_make(dir, 0755, e);
@@ -312,7 +306,7 @@ static int start_some(struct lab *l, unsigned first, unsigned end, struct err *e
     CLEANUP_FREE char *dir = lab_path(l, "master");
     CLEANUP(fd_close) int ns = -1;
     int r = host_open(l, "master", &ns, e);
-    if (r == 0 && streq(config_text(l, "store"), "etcd")) {
+    if (r == 0 && streq(json_get_text(l->config, "store"), "etcd")) {
         r = etcd_start(dir, ns, e);
     }
     for (unsigned i = first; i < end && r == 0; i++) {

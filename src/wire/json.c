@@ -625,6 +625,12 @@ struct json *json_get(const struct json *obj, const char *key)
     return m ? m->v : NULL;
 }
 
+const char *json_get_text(const struct json *obj, const char *key)
+{
+    const char *s = json_get_string(json_get(obj, key));
+    return s ? s : "";
+}
+
 static struct json *vpath(const struct json *v, va_list ap)
 {
     for (const char *key; v && (key = va_arg(ap, const char *));) {

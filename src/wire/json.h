@@ -73,6 +73,8 @@ struct json *json_at(const struct json *v,
                      size_t i); /* i-th element or member value; NULL past the end. */
 const char *json_key_at(const struct json *v, size_t i);
 struct json *json_get(const struct json *obj, const char *key);
+/* The string at 'key'; "" if there is none. */
+const char *json_get_text(const struct json *obj, const char *key);
 /* Follows keys until the NULL that ends the list. */
 struct json *json_path(const struct json *obj, ...) __attribute__((sentinel));
 const char *json_path_string(const struct json *obj, ...) __attribute__((sentinel));

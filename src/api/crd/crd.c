@@ -35,12 +35,6 @@ static const char *keep(struct crd *c, char *s)
     return c->texts[c->n_texts++] = s;
 }
 
-static const char *text(const struct json *o, const char *key)
-{
-    const char *s = json_path_string(o, key, NULL);
-    return s ? s : "";
-}
-
 static char **string_list(const struct json *list)
 {
     size_t n = json_count(list);
@@ -62,12 +56,12 @@ static struct api_column *make_columns(const struct json *list, size_t *ret_n)
     for (size_t i = 0; i < n; i++) {
         const struct json *c = json_at(list, i);
         columns[i + 1] = (struct api_column){
-            .name = text(c, "name"),
-            .type = text(c, "type"),
-            .format = text(c, "format"),
-            .description = text(c, "description"),
+            .name = json_get_text(c, "name"),
+            .type = json_get_text(c, "type"),
+            .format = json_get_text(c, "format"),
+            .description = json_get_text(c, "description"),
             .priority = (int) json_get_int_or(json_get(c, "priority"), 0),
-            .path = text(c, "jsonPath"),
+            .path = json_get_text(c, "jsonPath"),
         };
     }
     *ret_n = MAX(n, 1) + 1;
@@ -83,7 +77,8 @@ static struct api_field_label *make_labels(const struct json *versions)
     const struct json *v, *f;
     JSON_FOREACH (v, versions) {
         JSON_FOREACH (f, json_get(v, "selectableFields")) {
-            const char *label = text(f, "jsonPath") + (*text(f, "jsonPath") == '.');
+            const char *label =
+                json_get_text(f, "jsonPath") + (*json_get_text(f, "jsonPath") == '.');
             bool known = false;
             for (size_t i = 0; i < n; i++) {
                 known |= streq(labels[i].label, label);
@@ -113,15 +108,15 @@ static void make_version(struct crd *c, const struct json *v, struct crd_version
     struct api_kind *k = &ret->kind;
     const char *selector = json_path_string(scale, "labelSelectorPath", NULL);
     *k = (struct api_kind){
-        .group = text(c->spec, "group"),
-        .version = text(v, "name"),
-        .kind = text(c->names, "kind"),
-        .plural = text(c->names, "plural"),
-        .singular = text(c->names, "singular"),
-        .list_kind = text(c->names, "listKind"),
+        .group = json_get_text(c->spec, "group"),
+        .version = json_get_text(v, "name"),
+        .kind = json_get_text(c->names, "kind"),
+        .plural = json_get_text(c->names, "plural"),
+        .singular = json_get_text(c->names, "singular"),
+        .list_kind = json_get_text(c->names, "listKind"),
         .short_names = (const char *const *) c->lists[0],
         .categories = (const char *const *) c->lists[1],
-        .namespaced = streq(text(c->spec, "scope"), "Namespaced"),
+        .namespaced = streq(json_get_text(c->spec, "scope"), "Namespaced"),
         .status_subresource = json_is(json_get(sub, "status"), JSON_OBJECT),
         .custom = true,
         .prepare = json_is(json_get(sub, "status"), JSON_OBJECT) ? without_status : NULL,
@@ -131,8 +126,8 @@ static void make_version(struct crd *c, const struct json *v, struct crd_version
     k->description = k->schema->description ? k->schema->description : "";
     if (scale) {
         ret->scale = (struct api_scale){
-            .spec = text(scale, "specReplicasPath"),
-            .status = text(scale, "statusReplicasPath"),
+            .spec = json_get_text(scale, "specReplicasPath"),
+            .status = json_get_text(scale, "statusReplicasPath"),
             .selector = selector && *selector ? selector : NULL,
         };
         k->scale = &ret->scale;
@@ -153,14 +148,16 @@ static bool are_names(const struct json *accepted, const struct json *wanted)
 {
     static const char *const words[] = {"singular", "listKind"};
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-        const char *s = text(accepted, words[i]);
+        const char *s = json_get_text(accepted, words[i]);
         if (!*s ||
             s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")]) {
             return false;
         }
     }
-    return *text(accepted, "plural") && streq(text(accepted, "plural"), text(wanted, "plural")) &&
-           *text(accepted, "kind") && streq(text(accepted, "kind"), text(wanted, "kind"));
+    return *json_get_text(accepted, "plural") &&
+           streq(json_get_text(accepted, "plural"), json_get_text(wanted, "plural")) &&
+           *json_get_text(accepted, "kind") &&
+           streq(json_get_text(accepted, "kind"), json_get_text(wanted, "kind"));
 }
 
 int crd_new(const struct json *obj, struct crd **ret, struct err *e)

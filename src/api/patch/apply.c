@@ -20,12 +20,6 @@ static bool is_apply(const struct json *entry)
     return streq_null(json_path_string(entry, "operation", NULL), "Apply");
 }
 
-static const char *text_of(const struct json *entry, const char *key)
-{
-    const char *s = json_path_string(entry, key, NULL);
-    return s ? s : "";
-}
-
 static struct json *set_of_entry(struct json *entry)
 {
     return json_ensure_object(entry, "fieldsV1");
@@ -33,9 +27,9 @@ static struct json *set_of_entry(struct json *entry)
 
 static bool is_of(const struct json *entry, const struct api_manager *m, const char *version)
 {
-    return is_apply(entry) == m->applies && streq(text_of(entry, "manager"), m->name) &&
-           streq(text_of(entry, "subresource"), m->subresource) &&
-           (m->applies || streq(text_of(entry, "apiVersion"), version));
+    return is_apply(entry) == m->applies && streq(json_get_text(entry, "manager"), m->name) &&
+           streq(json_get_text(entry, "subresource"), m->subresource) &&
+           (m->applies || streq(json_get_text(entry, "apiVersion"), version));
 }
 
 /* Whether it is a well-formed record. Clients send anything, and validation comes later. */
@@ -110,8 +104,9 @@ static void cap_updaters(struct json *list, const char *version)
                 continue;
             }
             n++;
-            if (!streq(text_of(entry, "manager"), ANCIENT) &&
-                (!oldest || strcmp(text_of(entry, "time"), text_of(oldest, "time")) < 0)) {
+            if (!streq(json_get_text(entry, "manager"), ANCIENT) &&
+                (!oldest ||
+                 strcmp(json_get_text(entry, "time"), json_get_text(oldest, "time")) < 0)) {
                 oldest = entry;
                 at = entry_i;
             }
@@ -120,12 +115,12 @@ static void cap_updaters(struct json *list, const char *version)
             return;
         }
         const struct api_manager ancient = {.name = ANCIENT,
-                                            .subresource = text_of(oldest, "subresource")};
+                                            .subresource = json_get_text(oldest, "subresource")};
         struct json *bucket = find_entry(list, &ancient, version);
         if (bucket) {
             fieldset_add(set_of_entry(bucket), json_get(oldest, "fieldsV1"));
             if (json_get(oldest, "time")) {
-                json_set_string(bucket, "time", text_of(oldest, "time"));
+                json_set_string(bucket, "time", json_get_text(oldest, "time"));
             }
             json_remove_at(list, at);
         } else {
@@ -230,12 +225,12 @@ static void add_conflict(void *ctx, const char *path)
 static char *manager_text(const struct json *entry)
 {
     struct strbuf b = STRBUF_INIT;
-    strbuf_addf(&b, "\"%s\"", text_of(entry, "manager"));
-    if (*text_of(entry, "subresource")) {
-        strbuf_addf(&b, " with subresource \"%s\"", text_of(entry, "subresource"));
+    strbuf_addf(&b, "\"%s\"", json_get_text(entry, "manager"));
+    if (*json_get_text(entry, "subresource")) {
+        strbuf_addf(&b, " with subresource \"%s\"", json_get_text(entry, "subresource"));
     }
     if (!is_apply(entry)) {
-        strbuf_addf(&b, " using %s", text_of(entry, "apiVersion"));
+        strbuf_addf(&b, " using %s", json_get_text(entry, "apiVersion"));
     }
     return strbuf_steal(&b);
 }
@@ -493,10 +488,10 @@ static void validate_entry(const char *field, const struct json *entry, struct a
     if (set && !fieldset_is_valid(set)) {
         api_invalid(c, API_FIELD("%s.fieldsV1", field), NULL, "is not a set of fields");
     }
-    if (strlen(text_of(entry, "manager")) > API_MANAGER_MAX) {
+    if (strlen(json_get_text(entry, "manager")) > API_MANAGER_MAX) {
         api_too_long(c, API_FIELD("%s.manager", field), API_MANAGER_MAX);
     }
-    if (strlen(text_of(entry, "subresource")) > 256) {
+    if (strlen(json_get_text(entry, "subresource")) > 256) {
         api_too_long(c, API_FIELD("%s.subresource", field), 256);
     }
 }

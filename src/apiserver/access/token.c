@@ -98,12 +98,6 @@ static int bootstrap(struct security *s, const char *token, int64_t now_ms, stru
 
 /* ---- tokens of service accounts ---- */
 
-static const char *text(const struct json *claims, const char *key)
-{
-    const char *v = json_path_string(claims, key, NULL);
-    return v ? v : "";
-}
-
 /* The account with its groups; -EPERM: it does not exist, or has another uid. */
 static int account(struct security *s, const char *ns, const char *name, const char *uid,
                    const char *subject, struct user_info **ret, struct err *e)
@@ -127,16 +121,17 @@ static int account(struct security *s, const char *ns, const char *name, const c
 static int legacy(struct security *s, const char *token, const struct json *claims,
                   struct user_info **ret, struct err *e)
 {
-    const char *ns = text(claims, LEGACY_PREFIX "namespace");
-    const char *name = text(claims, LEGACY_PREFIX "secret.name");
+    const char *ns = json_get_text(claims, LEGACY_PREFIX "namespace");
+    const char *name = json_get_text(claims, LEGACY_PREFIX "secret.name");
     CLEANUP(json_free) struct json *secret = security_live_object(s, "secrets", ns, name, NULL);
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     const char *value = secret_value(secret, "token", &b);
     if (!secret || !secret_equal(token, strlen(token), value, b.size)) {
         return refuse(e, "the token's secret is gone");
     }
-    return account(s, ns, text(claims, LEGACY_PREFIX "service-account.name"),
-                   text(claims, LEGACY_PREFIX "service-account.uid"), text(claims, "sub"), ret, e);
+    return account(s, ns, json_get_text(claims, LEGACY_PREFIX "service-account.name"),
+                   json_get_text(claims, LEGACY_PREFIX "service-account.uid"),
+                   json_get_text(claims, "sub"), ret, e);
 }
 
 static bool is_for(const struct json *aud, const char *audience)
@@ -196,7 +191,7 @@ static int check_binding(struct security *s, const struct json *private, const c
     } kinds[] = {{"pod", "pods", true}, {"secret", "secrets", true}, {"node", "nodes", false}};
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         const struct json *ref = json_get(private, kinds[i].claim);
-        const char *name = text(ref, "name"), *uid = text(ref, "uid");
+        const char *name = json_get_text(ref, "name"), *uid = json_get_text(ref, "uid");
         /* The node in a pod's token is informative only and is not checked. */
         bool informative = streq(kinds[i].claim, "node") && json_get(private, "pod");
         if (!ref) {
@@ -224,10 +219,11 @@ static int bound(struct security *s, const struct json *claims, int64_t now_ms,
     CLEANUP(user_unref) struct user_info *u = NULL;
     const struct json *private = json_get(claims, "kubernetes.io");
     const struct json *sa = json_get(private, "serviceaccount");
-    const char *ns = text(private, "namespace"), *id = text(claims, "jti");
+    const char *ns = json_get_text(private, "namespace"), *id = json_get_text(claims, "jti");
     int r = check_times(claims, now_ms, e);
     if (r < 0 ||
-        (r = account(s, ns, text(sa, "name"), text(sa, "uid"), text(claims, "sub"), &u, e)) < 0 ||
+        (r = account(s, ns, json_get_text(sa, "name"), json_get_text(sa, "uid"),
+                     json_get_text(claims, "sub"), &u, e)) < 0 ||
         (r = check_binding(s, private, ns, u, e)) < 0) {
         return r;
     }
@@ -262,7 +258,7 @@ int token_authenticate(struct security *s, const char *token, const struct json 
     if (jws_verify(s->keys, token, &t, &why) < 0) {
         return refuse(e, why.text);
     }
-    const char *issuer = text(t.claims, "iss");
+    const char *issuer = json_get_text(t.claims, "iss");
     bool old = streq(issuer, LEGACY_ISSUER);
     if (!old && !streq(issuer, s->issuer)) {
         return refuse(e, "the token is by another issuer");
@@ -283,8 +279,7 @@ int token_authenticate(struct security *s, const char *token, const struct json 
 
 static const char *meta(const struct json *o, const char *key)
 {
-    const char *v = json_path_string(o, "metadata", key, NULL);
-    return v ? v : "";
+    return json_get_text(json_get(o, "metadata"), key);
 }
 
 static struct json *reference(const char *name, const char *uid)

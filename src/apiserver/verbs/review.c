@@ -16,12 +16,6 @@
 
 /* ---- attributes and users of access reviews ---- */
 
-static const char *text(const struct json *v, const char *key)
-{
-    const char *s = json_path_string(v, key, NULL);
-    return s ? s : "";
-}
-
 /* The texts of the attributes belong to 'spec'. */
 static struct attributes attributes_of(const struct json *spec)
 {
@@ -29,14 +23,14 @@ static struct attributes attributes_of(const struct json *spec)
     const struct json *p = json_get(spec, "nonResourceAttributes");
     bool is_resource = json_is(r, JSON_OBJECT);
     return (struct attributes){.is_resource = is_resource,
-                               .verb = text(is_resource ? r : p, "verb"),
-                               .path = text(p, "path"),
-                               .group = text(r, "group"),
-                               .version = text(r, "version"),
-                               .resource = text(r, "resource"),
-                               .subresource = text(r, "subresource"),
-                               .namespace = text(r, "namespace"),
-                               .name = text(r, "name"),
+                               .verb = json_get_text(is_resource ? r : p, "verb"),
+                               .path = json_get_text(p, "path"),
+                               .group = json_get_text(r, "group"),
+                               .version = json_get_text(r, "version"),
+                               .resource = json_get_text(r, "resource"),
+                               .subresource = json_get_text(r, "subresource"),
+                               .namespace = json_get_text(r, "namespace"),
+                               .name = json_get_text(r, "name"),
                                .node = ""};
 }
 
@@ -44,7 +38,7 @@ static struct user_info *user_of(const struct json *spec)
 {
     const char *uid = json_path_string(spec, "uid", NULL);
     const struct json *extra = json_get(spec, "extra"), *item;
-    struct user_info *u = user_new(text(spec, "user"));
+    struct user_info *u = user_new(json_get_text(spec, "user"));
     u->uid = uid ? xstrdup(uid) : NULL;
     JSON_FOREACH (item, json_get(spec, "groups")) {
         user_add_group(u, json_get_string(item));
@@ -84,7 +78,7 @@ static void add_rule(void *ctx, const struct rbac_rule *rule)
 static struct json *rules_status(struct security *s, const struct user_info *u,
                                  const struct json *spec)
 {
-    const char *ns = text(spec, "namespace");
+    const char *ns = json_get_text(spec, "namespace");
     struct json *st = json_object();
     json_ensure_array(st, "resourceRules");
     json_ensure_array(st, "nonResourceRules");

@@ -41,15 +41,9 @@ void flow_names_pod(struct flow_names *n, const struct json *pod, bool gone)
     }
 }
 
-static const char *text_at(const struct json *o, const char *key)
-{
-    const char *s = json_path_string(o, key, NULL);
-    return s ? s : "";
-}
-
 static void name_end(struct json *end, const struct flow_names *n)
 {
-    const char *name = json_get(end, "pod") ? NULL : smap_get(&n->pods, text_at(end, "ip"));
+    const char *name = json_get(end, "pod") ? NULL : smap_get(&n->pods, json_get_text(end, "ip"));
     const char *slash = name ? strchr(name, '/') : NULL;
     if (slash) {
         CLEANUP_FREE char *ns = xstrndup(name, (size_t) (slash - name));
@@ -61,7 +55,7 @@ static void name_end(struct json *end, const struct flow_names *n)
 static void name_node(struct json *event, const struct flow_names *n, const char *address,
                       const char *key)
 {
-    const char *name = smap_get(&n->nodes, text_at(event, address));
+    const char *name = smap_get(&n->nodes, json_get_text(event, address));
     if (name) {
         json_set_string(event, key, name);
     }
@@ -79,12 +73,12 @@ void flow_name(struct json *event, const struct flow_names *n)
 
 bool flow_is_of(const struct json *event, const char *project)
 {
-    const char *sender = text_at(event, "sender");
+    const char *sender = json_get_text(event, "sender");
     size_t n = project ? strlen(project) : 0;
     return !project || json_get(event, "lost") ||
-           streq(text_at(json_get(event, "from"), "namespace"), project) ||
-           streq(text_at(json_get(event, "to"), "namespace"), project) ||
-           streq(text_at(json_get(event, "service"), "namespace"), project) ||
+           streq(json_get_text(json_get(event, "from"), "namespace"), project) ||
+           streq(json_get_text(json_get(event, "to"), "namespace"), project) ||
+           streq(json_get_text(json_get(event, "service"), "namespace"), project) ||
            (strncmp(sender, project, n) == 0 && sender[n] == '/');
 }
 
@@ -110,10 +104,10 @@ void flow_render_head(size_t width[FLOW_COLUMNS], struct strbuf *out)
 /* "red/web:80", or the address if no pod is known. */
 static void add_end(const struct json *end, struct strbuf *out)
 {
-    if (*text_at(end, "pod")) {
-        strbuf_addf(out, "%s/%s", text_at(end, "namespace"), text_at(end, "pod"));
+    if (*json_get_text(end, "pod")) {
+        strbuf_addf(out, "%s/%s", json_get_text(end, "namespace"), json_get_text(end, "pod"));
     } else {
-        strbuf_adds(out, *text_at(end, "ip") ? text_at(end, "ip") : "-");
+        strbuf_adds(out, *json_get_text(end, "ip") ? json_get_text(end, "ip") : "-");
     }
     if (json_get(end, "port")) {
         strbuf_addf(out, ":%" PRId64, json_get_int_or(json_get(end, "port"), 0));
@@ -124,11 +118,11 @@ static void add_destination(const struct json *event, struct strbuf *out)
 {
     const struct json *service = json_get(event, "service");
     if (service) {
-        if (*text_at(service, "name")) {
-            strbuf_addf(out, "service %s/%s", text_at(service, "namespace"),
-                        text_at(service, "name"));
+        if (*json_get_text(service, "name")) {
+            strbuf_addf(out, "service %s/%s", json_get_text(service, "namespace"),
+                        json_get_text(service, "name"));
         } else {
-            strbuf_addf(out, "service %s", text_at(service, "ip"));
+            strbuf_addf(out, "service %s", json_get_text(service, "ip"));
         }
         strbuf_addf(out, ":%" PRId64 " at ", json_get_int_or(json_get(service, "port"), 0));
     }
@@ -137,13 +131,13 @@ static void add_destination(const struct json *event, struct strbuf *out)
 
 static void add_verdict(const struct json *event, struct strbuf *out)
 {
-    const char *action = text_at(event, "action"), *object = text_at(event, "object");
+    const char *action = json_get_text(event, "action"), *object = json_get_text(event, "object");
     if (streq(action, "drop")) {
-        strbuf_addf(out, "dropped: %s", text_at(event, "cause"));
+        strbuf_addf(out, "dropped: %s", json_get_text(event, "cause"));
         strbuf_addf(out, *object ? " (%s)" : "%s", object);
     } else if (streq(action, "tunnel")) {
-        const char *node = text_at(event, "remoteNode");
-        strbuf_addf(out, "to node %s", *node ? node : text_at(event, "remote"));
+        const char *node = json_get_text(event, "remoteNode");
+        strbuf_addf(out, "to node %s", *node ? node : json_get_text(event, "remote"));
     } else if (streq(action, "host")) {
         strbuf_adds(out, "to the host");
     } else {
@@ -154,25 +148,25 @@ static void add_verdict(const struct json *event, struct strbuf *out)
 void flow_render(const struct json *event, size_t width[FLOW_COLUMNS], struct strbuf *out)
 {
     CLEANUP_STRBUF struct strbuf from = STRBUF_INIT, to = STRBUF_INIT, verdict = STRBUF_INIT;
-    const char *time = text_at(event, "time"), *clock = strchr(time, 'T');
+    const char *time = json_get_text(event, "time"), *clock = strchr(time, 'T');
     CLEANUP_FREE char *when =
         xstrndup(clock ? clock + 1 : time, strcspn(clock ? clock + 1 : time, "Z"));
     int64_t lost = json_get_int_or(json_get(event, "lost"), 0);
     if (lost) {
         strbuf_addf(&verdict, "%" PRId64 " more flows than can be shown", lost);
-        add_row((const char *const[]){when, text_at(event, "node"), "-", "-", "-",
+        add_row((const char *const[]){when, json_get_text(event, "node"), "-", "-", "-",
                                       strbuf_cstr(&verdict)},
                 width, out);
         return;
     }
     add_end(json_get(event, "from"), &from);
-    if (!*text_at(json_get(event, "from"), "pod") && *text_at(event, "sender")) {
-        strbuf_addf(&from, " of %s", text_at(event, "sender"));
+    if (!*json_get_text(json_get(event, "from"), "pod") && *json_get_text(event, "sender")) {
+        strbuf_addf(&from, " of %s", json_get_text(event, "sender"));
     }
     add_destination(event, &to);
     add_verdict(event, &verdict);
-    add_row((const char *const[]){when, text_at(event, "node"), strbuf_cstr(&from),
-                                  strbuf_cstr(&to), text_at(event, "protocol"),
+    add_row((const char *const[]){when, json_get_text(event, "node"), strbuf_cstr(&from),
+                                  strbuf_cstr(&to), json_get_text(event, "protocol"),
                                   strbuf_cstr(&verdict)},
             width, out);
 }

@@ -19,12 +19,6 @@ struct request {
     bool used, drops, json;
 };
 
-static const char *text_at(const struct json *o, const char *key)
-{
-    const char *s = json_path_string(o, key, NULL);
-    return s ? s : "";
-}
-
 static bool is_wanted(const struct request *q, const struct json *flow)
 {
     return (!q->used || json_get_int_or(json_get(flow, "packets"), 0) > 0) &&
@@ -46,22 +40,22 @@ void node_flows_render(const struct json *answer, struct strbuf *out)
         const char **row = cells + (i + 1) * COLUMNS;
         char **own = owned + OWNED * i;
         own[0] = xasprintf("%" PRId64 " %s", json_get_int_or(json_get(f, "table"), 0),
-                           text_at(f, "tableName"));
+                           json_get_text(f, "tableName"));
         own[1] = xasprintf("%" PRId64, json_get_int_or(json_get(f, "priority"), 0));
         own[2] = xasprintf("%" PRId64, json_get_int_or(json_get(f, "packets"), 0));
         row[0] = own[0];
         row[1] = own[1];
         row[2] = own[2];
-        row[3] = *text_at(f, "match") ? text_at(f, "match") : "(everything)";
-        row[4] = *text_at(f, "object") ? text_at(f, "object") : "-";
-        row[5] = text_at(f, "meaning");
-        if (*text_at(f, "cause")) {
+        row[3] = *json_get_text(f, "match") ? json_get_text(f, "match") : "(everything)";
+        row[4] = *json_get_text(f, "object") ? json_get_text(f, "object") : "-";
+        row[5] = json_get_text(f, "meaning");
+        if (*json_get_text(f, "cause")) {
             free(own[1]);
             row[1] = own[1] =
                 xasprintf("%" PRId64 " drop", json_get_int_or(json_get(f, "priority"), 0));
         }
     }
-    strbuf_addf(out, "node %s\n", text_at(answer, "node"));
+    strbuf_addf(out, "node %s\n", json_get_text(answer, "node"));
     print_columns(cells, COLUMNS, n + 1, "  ", out);
     for (size_t i = 0; i < OWNED * n; i++) {
         free(owned[i]);

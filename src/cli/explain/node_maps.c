@@ -21,12 +21,6 @@ struct request {
     bool json;
 };
 
-static const char *text_at(const struct json *o, const char *key)
-{
-    const char *s = json_path_string(o, key, NULL);
-    return s ? s : "";
-}
-
 /* ---- tables ---- */
 
 void node_maps_render(const struct json *maps, struct strbuf *out)
@@ -43,8 +37,8 @@ void node_maps_render(const struct json *maps, struct strbuf *out)
         char **own = owned + i * COLUMNS;
         int64_t entries = json_get_int_or(json_get(m, "entries"), 0);
         int64_t max = json_get_int_or(json_get(m, "max"), 0);
-        row[0] = text_at(m, "name");
-        row[1] = text_at(m, "type");
+        row[0] = json_get_text(m, "name");
+        row[1] = json_get_text(m, "type");
         row[2] = own[2] = xasprintf("%" PRId64, entries);
         row[3] = own[3] = xasprintf("%" PRId64, max);
         row[4] = own[4] = xasprintf("%" PRId64 "%%", max ? 100 * entries / max : 0);
@@ -86,9 +80,9 @@ void node_maps_render_entries(const struct json *map, struct strbuf *out)
         const char **row = cells + (i + 1) * COLUMNS;
         row[0] = owned[2 * i] = fields_text(json_get(item, "key"));
         row[1] = owned[2 * i + 1] = fields_text(json_get(item, "value"));
-        row[2] = *text_at(item, "object") ? text_at(item, "object") : "-";
+        row[2] = *json_get_text(item, "object") ? json_get_text(item, "object") : "-";
     }
-    strbuf_addf(out, "%s, %" PRId64 " of %" PRId64 "\n", text_at(map, "name"),
+    strbuf_addf(out, "%s, %" PRId64 " of %" PRId64 "\n", json_get_text(map, "name"),
                 json_get_int_or(json_get(map, "entries"), 0),
                 json_get_int_or(json_get(map, "max"), 0));
     print_columns(cells, COLUMNS, n + 1, "", out);
@@ -151,7 +145,7 @@ static int print_node(void *ctx, struct agents *a, const struct agent_ref *agent
         json_append(all, TAKE(answer));
         return 0;
     }
-    strbuf_addf(&out, "node %s\n", text_at(answer, "node"));
+    strbuf_addf(&out, "node %s\n", json_get_text(answer, "node"));
     if (q->map) {
         node_maps_render_entries(json_get(answer, "map"), &out);
     } else {

@@ -37,8 +37,7 @@ static void registry_done(struct registry *r)
 
 static const char *name_of(const struct json *obj)
 {
-    const char *s = json_path_string(obj, "metadata", "name", NULL);
-    return s ? s : "";
+    return json_get_text(json_get(obj, "metadata"), "name");
 }
 
 static int read_objects(const struct agents *a, struct registry *r, struct err *e)

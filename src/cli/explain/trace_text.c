@@ -5,12 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *text_at(const struct json *o, const char *key)
-{
-    const char *s = json_path_string(o, key, NULL);
-    return s ? s : "";
-}
-
 /* The objects behind a cause that has no single object. */
 static char *objects_behind(const struct json *trace, const char *cause)
 {
@@ -19,7 +13,7 @@ static char *objects_behind(const struct json *trace, const char *cause)
     int64_t b = json_get_int_or(json_get(to, "vnid"), -1);
     return streq(cause, "vnid-mismatch") && a >= 0 && b >= 0
                ? xasprintf("NetNamespace %s has %" PRId64 ", NetNamespace %s has %" PRId64,
-                           text_at(from, "namespace"), a, text_at(to, "namespace"), b)
+                           json_get_text(from, "namespace"), a, json_get_text(to, "namespace"), b)
                : NULL;
 }
 
@@ -46,7 +40,7 @@ void trace_conclude(struct json *trace)
         if (json_path(half, "switch", "action", NULL)) {
             agreed = agreed && json_get_bool(json_get(half, "agreed"), false);
         } else {
-            unsure = text_at(half, "node");
+            unsure = json_get_text(half, "node");
         }
     }
     half = json_at(halves, json_count(halves) - 1);
@@ -54,22 +48,22 @@ void trace_conclude(struct json *trace)
     /* A packet that the switch drops on the first node goes no further, whatever the model
      * computes. */
     struct json *first = json_at(halves, 0);
-    if (json_count(halves) > 1 && streq(text_at(judge_of(first), "action"), "drop")) {
+    if (json_count(halves) > 1 && streq(json_get_text(judge_of(first), "action"), "drop")) {
         half = first;
         judge = judge_of(first);
         step = last_step(first);
     }
-    bool dropped = streq(text_at(judge, "action"), "drop");
+    bool dropped = streq(json_get_text(judge, "action"), "drop");
     json_set_bool(v, "allowed", !dropped);
-    json_set_string(v, "action", text_at(judge, "action"));
-    json_set_string(v, "node", text_at(half, "node"));
+    json_set_string(v, "action", json_get_text(judge, "action"));
+    json_set_string(v, "node", json_get_text(half, "node"));
     json_set_bool(v, "agreed", agreed);
     if (dropped) {
-        json_set_string(v, "cause", text_at(judge, "cause"));
-        const char *text = text_at(step ? step : judge, step ? "meaning" : "text");
+        json_set_string(v, "cause", json_get_text(judge, "cause"));
+        const char *text = json_get_text(step ? step : judge, step ? "meaning" : "text");
         json_set_string(v, "text", text);
-        CLEANUP_FREE char *objects = objects_behind(trace, text_at(judge, "cause"));
-        const char *own = text_at(step, "object");
+        CLEANUP_FREE char *objects = objects_behind(trace, json_get_text(judge, "cause"));
+        const char *own = json_get_text(step, "object");
         json_set_string(v, "object", objects ? objects : own);
     }
     if (step) {
@@ -92,9 +86,9 @@ int trace_exit_status(const struct json *trace)
 static char *table_text(const struct json *rule)
 {
     const struct json *number = json_get(rule, "table");
-    return number
-               ? xasprintf("%" PRId64 " %s", json_get_int_or(number, 0), text_at(rule, "tableName"))
-               : xstrdup(text_at(rule, "tableName"));
+    return number ? xasprintf("%" PRId64 " %s", json_get_int_or(number, 0),
+                              json_get_text(rule, "tableName"))
+                  : xstrdup(json_get_text(rule, "tableName"));
 }
 
 static void render_steps(const struct json *steps, struct strbuf *out)
@@ -114,9 +108,9 @@ static void render_steps(const struct json *steps, struct strbuf *out)
         row[1] = owned[2 * i + 1] =
             numbered ? xasprintf("%" PRId64, json_get_int_or(json_get(s, "priority"), 0))
                      : xstrdup("-");
-        row[2] = *text_at(s, "match") ? text_at(s, "match") : "(everything)";
-        row[3] = *text_at(s, "object") ? text_at(s, "object") : "-";
-        row[4] = text_at(s, "meaning");
+        row[2] = *json_get_text(s, "match") ? json_get_text(s, "match") : "(everything)";
+        row[3] = *json_get_text(s, "object") ? json_get_text(s, "object") : "-";
+        row[4] = json_get_text(s, "meaning");
     }
     print_columns(cells, COLUMNS, n + 1, "  ", out);
     for (size_t i = 0; i < 2 * n; i++) {
@@ -130,9 +124,9 @@ static bool render_policies(const struct json *half, struct strbuf *out)
     bool agreed = true;
     struct json *x;
     JSON_FOREACH (x, json_get(half, "policies")) {
-        const char *object = text_at(x, "object"), *meaning = text_at(x, "meaning");
+        const char *object = json_get_text(x, "object"), *meaning = json_get_text(x, "meaning");
         bool same = json_get_bool(json_get(x, "agreed"), false);
-        strbuf_addf(out, "  %s policies %s it: ", text_at(x, "direction"),
+        strbuf_addf(out, "  %s policies %s it: ", json_get_text(x, "direction"),
                     json_get_bool(json_get(x, "allowed"), false) ? "allow" : "deny");
         strbuf_addf(out, *object ? "%s (%s)" : "%s%s", object, meaning);
         strbuf_adds(out, same ? "\n"
@@ -147,7 +141,7 @@ static bool render_policies(const struct json *half, struct strbuf *out)
 static void render_half(const struct json *half, struct strbuf *out)
 {
     const struct json *sw = json_get(half, "switch"), *model = json_get(half, "model");
-    const char *node = text_at(half, "node"), *error = text_at(sw, "error");
+    const char *node = json_get_text(half, "node"), *error = json_get_text(sw, "error");
     strbuf_addf(out, "\n%s:\n", node);
     if (*error) {
         strbuf_addf(out, "  its switch was not asked (%s); computed from the registry\n", error);
@@ -156,16 +150,16 @@ static void render_half(const struct json *half, struct strbuf *out)
         render_steps(json_get(sw, "steps"), out);
     }
     bool doubted = render_policies(half, out);
-    const char *action = text_at(judge_of(half), "action");
+    const char *action = json_get_text(judge_of(half), "action");
     const struct json *service = json_get(half, "service");
     if (service) {
-        const char *name = text_at(service, "name");
+        const char *name = json_get_text(service, "name");
         /* Host ports have no project. */
         strbuf_addf(out, "  to %s%s port %" PRId64, strchr(name, '/') ? "service " : "", name,
                     json_get_int_or(json_get(service, "port"), 0));
         if (json_get(service, "endpoint")) {
             strbuf_addf(out, ": endpoint %s:%" PRId64 ", one of %" PRId64,
-                        text_at(service, "endpoint"),
+                        json_get_text(service, "endpoint"),
                         json_get_int_or(json_get(service, "endpointPort"), 0),
                         json_get_int_or(json_get(service, "endpoints"), 0));
         }
@@ -173,7 +167,7 @@ static void render_half(const struct json *half, struct strbuf *out)
     }
     if (streq(action, "tunnel")) {
         strbuf_addf(out, "  -> by the tunnel to %s (%s) with VNID %" PRId64 "\n",
-                    text_at(model, "remoteNode"), text_at(model, "vtep"),
+                    json_get_text(model, "remoteNode"), json_get_text(model, "vtep"),
                     json_get_int_or(json_get(model, "vnid"), 0));
     } else if (streq(action, "deliver")) {
         strbuf_adds(out, "  -> delivered to the pod\n");
@@ -185,13 +179,13 @@ static void render_half(const struct json *half, struct strbuf *out)
             out, "  -> dropped%s\n",
             json_get_bool(json_get(model, "refused"), false) ? "; the pod gets an ICMP error" : "");
     }
-    if (*text_at(sw, "remark")) {
-        strbuf_addf(out, "  the switch remarks: %s\n", text_at(sw, "remark"));
+    if (*json_get_text(sw, "remark")) {
+        strbuf_addf(out, "  the switch remarks: %s\n", json_get_text(sw, "remark"));
     }
     if (*action && json_get(sw, "action") && !doubted &&
         !json_get_bool(json_get(half, "agreed"), false)) {
-        strbuf_addf(out, "  THE MODEL DISAGREES: it says %s%s%s\n", text_at(model, "action"),
-                    *text_at(model, "cause") ? ", " : "", text_at(model, "cause"));
+        strbuf_addf(out, "  THE MODEL DISAGREES: it says %s%s%s\n", json_get_text(model, "action"),
+                    *json_get_text(model, "cause") ? ", " : "", json_get_text(model, "cause"));
     }
 }
 
@@ -200,8 +194,8 @@ void trace_render(const struct json *trace, struct strbuf *out)
     const struct json *v = json_get(trace, "verdict"), *rule = json_get(v, "rule");
     int64_t port = json_get_int_or(json_get(trace, "port"), 0);
     struct json *half;
-    strbuf_addf(out, "%s -> %s, %s", text_at(json_get(trace, "from"), "text"),
-                text_at(json_get(trace, "to"), "text"), text_at(trace, "protocol"));
+    strbuf_addf(out, "%s -> %s, %s", json_get_text(json_get(trace, "from"), "text"),
+                json_get_text(json_get(trace, "to"), "text"), json_get_text(trace, "protocol"));
     strbuf_addf(out, port ? " port %" PRId64 "\n" : "\n", port);
     JSON_FOREACH (half, json_get(trace, "halves")) {
         render_half(half, out);
@@ -209,21 +203,23 @@ void trace_render(const struct json *trace, struct strbuf *out)
     strbuf_addc(out, '\n');
     if (json_get_bool(json_get(v, "allowed"), false)) {
         strbuf_addf(out, "allowed: %s %s\n",
-                    streq(text_at(v, "action"), "host") ? "handed to the host on" : "delivered on",
-                    text_at(v, "node"));
+                    streq(json_get_text(v, "action"), "host") ? "handed to the host on"
+                                                              : "delivered on",
+                    json_get_text(v, "node"));
     } else {
-        const char *cause = text_at(v, "cause");
-        strbuf_addf(out, "dropped on %s: %s", text_at(v, "node"),
+        const char *cause = json_get_text(v, "cause");
+        strbuf_addf(out, "dropped on %s: %s", json_get_text(v, "node"),
                     *cause ? cause : "not by a rule with a cause");
-        strbuf_addf(out, *text_at(v, "text") ? " (%s)" : "%s", text_at(v, "text"));
+        strbuf_addf(out, *json_get_text(v, "text") ? " (%s)" : "%s", json_get_text(v, "text"));
         if (rule && !json_get(rule, "table")) {
-            strbuf_addf(out, ", by the program %s", text_at(rule, "tableName"));
+            strbuf_addf(out, ", by the program %s", json_get_text(rule, "tableName"));
         } else if (rule) {
-            strbuf_addf(out, ", by table %" PRId64 " %s, priority %" PRId64 ", cookie %s",
-                        json_get_int_or(json_get(rule, "table"), 0), text_at(rule, "tableName"),
-                        json_get_int_or(json_get(rule, "priority"), 0), text_at(rule, "cookie"));
+            strbuf_addf(
+                out, ", by table %" PRId64 " %s, priority %" PRId64 ", cookie %s",
+                json_get_int_or(json_get(rule, "table"), 0), json_get_text(rule, "tableName"),
+                json_get_int_or(json_get(rule, "priority"), 0), json_get_text(rule, "cookie"));
         }
-        strbuf_addf(out, *text_at(v, "object") ? ": %s" : "%s", text_at(v, "object"));
+        strbuf_addf(out, *json_get_text(v, "object") ? ": %s" : "%s", json_get_text(v, "object"));
         strbuf_addc(out, '\n');
     }
     if (!json_get_bool(json_get(v, "agreed"), false)) {

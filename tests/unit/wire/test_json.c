@@ -265,6 +265,9 @@ static void accessors_take_anything(void **state)
     assert_null(json_get(json_get(o, "s"), "x"));
     assert_null(json_get_string(json_get(o, "n")));
     assert_null(json_number_text(json_get(o, "s")));
+    assert_int_equal(strlen(json_get_text(o, "s")), 1);
+    assert_string_equal(json_get_text(o, "n"), "");
+    assert_string_equal(json_get_text(NULL, "x"), "");
     assert_true(json_get_bool(json_get(o, "b"), false));
     assert_true(json_get_bool(json_get(o, "n"), true));
     assert_int_equal(json_count(json_get(o, "s")), 0);
