@@ -118,6 +118,11 @@ int command_getopt(const struct command *c, int argc, char **argv, const char **
     return opt == ':' || opt == '?' ? report(c, opt, argv) : opt;
 }
 
+int command_expect_end(const struct command *c, int argc, char **argv)
+{
+    return optind < argc ? command_usage(c, "unexpected argument \"%s\"", argv[optind]) : -1;
+}
+
 /* ---- settings ---- */
 
 void command_settings_add(struct command_settings *s, const char *flag, const char *value)

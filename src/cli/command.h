@@ -61,6 +61,9 @@ const struct command *command_find(const char *name);
  * in '*ret_name' (may be NULL); OPT_SETTING for a flag of 'settings'. -1: the end.  '?': a wrong
  * option, which was reported (exit with 2). OPT_HELP: the help text was printed (exit with 0). */
 int command_getopt(const struct command *c, int argc, char **argv, const char **ret_name);
+/* After the options: -1 when no argument is left at 'optind', else 2 after the first one was
+ * reported. */
+int command_expect_end(const struct command *c, int argc, char **argv);
 /* Appends the whole text of "tenet NAME --help". */
 void command_help(const struct command *c, struct strbuf *out);
 /* Calls 'fn' for each option: the command's own options, shared ones, flags of settings, --help. */

@@ -59,9 +59,7 @@ static int parse(int argc, char **argv, struct line *ret)
             return opt == OPT_HELP ? 0 : 2;
         }
     }
-    return optind < argc
-               ? command_usage(&adm_create_master_certs, "unexpected argument \"%s\"", argv[optind])
-               : -1;
+    return command_expect_end(&adm_create_master_certs, argc, argv);
 }
 
 /* The port of "HOST:PORT". */

@@ -271,10 +271,7 @@ static int parse_options(int argc, char **argv, struct args *a)
     }
     a->command = optind < argc ? argv[optind++] : NULL;
     a->file = optind < argc ? argv[optind++] : NULL;
-    if (optind < argc) {
-        return command_usage(&cmd_store, "unexpected argument \"%s\"", argv[optind]);
-    }
-    return -1;
+    return command_expect_end(&cmd_store, argc, argv);
 }
 
 static int find_store(const struct args *a, struct master_config *c)

@@ -72,8 +72,7 @@ static int parse_options(int argc, char **argv, struct run_options *ret)
             return opt == OPT_HELP ? 0 : 2;
         }
     }
-    return optind < argc ? command_usage(&cmd_node, "unexpected argument \"%s\"", argv[optind])
-                         : -1;
+    return command_expect_end(&cmd_node, argc, argv);
 }
 
 static int run_agent(int argc, char **argv)

@@ -31,10 +31,7 @@ static int parse_flags(const struct command *command, int argc, char **argv,
             return opt == OPT_HELP ? 0 : 2;
         }
     }
-    if (optind < argc) {
-        return command_usage(command, "unexpected argument \"%s\"", argv[optind]);
-    }
-    return -1;
+    return command_expect_end(command, argc, argv);
 }
 
 int master_line_parse(const struct command *command, int argc, char **argv, struct master_config *c,

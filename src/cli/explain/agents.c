@@ -8,8 +8,6 @@
 
 #define AGENT_MS 10000
 
-enum { OPT_AGENTS_LAB = 512, OPT_AGENTS_SOCKET };
-
 const struct command_option agents_options[] = {
     {"lab", OPT_AGENTS_LAB, "LAB", "the nodes of this lab, instead of this host"},
     {"socket", OPT_AGENTS_SOCKET, "PATH", "the agent's socket; default: " AGENT_SOCKET,
@@ -37,6 +35,12 @@ static bool take_option(struct agents *a, int opt)
     case 's':
         a->server = optarg;
         return true;
+    case OPT_AGENTS_NODE:
+        a->node = optarg;
+        return true;
+    case 'o':
+        a->json = streq(optarg, "json");
+        return a->json;
     default:
         return false;
     }
@@ -48,7 +52,7 @@ int agents_getopt(struct agents *a, const struct command *c, int argc, char **ar
     do {
         opt = command_getopt(c, argc, argv, NULL);
     } while (take_option(a, opt));
-    if (opt == 'o' && !streq(optarg, "json")) {
+    if (opt == 'o') {
         (void) command_usage(c, "-o: \"%s\" is not json", optarg);
         return '?';
     }
@@ -171,33 +175,51 @@ void agents_done(struct agents *a)
     *a = (struct agents){0};
 }
 
-int agents_open_with(struct agents *a, const char *node)
+int agents_open_node(struct agents *a)
 {
     int status = agents_open(a);
-    if (status == 0 && node && !agents_find(a, node, NULL)) {
-        (void) command_fail(NULL, "there is no agent of a node %s to be asked here", node);
+    if (status == 0 && a->node && !agents_find(a, a->node, NULL)) {
+        (void) command_fail(NULL, "there is no agent of a node %s to be asked here", a->node);
         status = CANNOT_TELL;
     }
     return status;
 }
 
-int agents_show(struct agents *a, const char *node, bool json,
-                int (*fn)(void *ctx, struct agents *a, const struct agent_ref *agent,
-                          struct json *all),
-                void *ctx)
+/* Prints the view of one agent, or appends its answer to 'all'; returns the exit status. */
+static int show_agent(struct agents *a, const struct agent_ref *agent, const struct agents_view *v,
+                      void *ctx, struct json *all)
+{
+    CLEANUP(json_free) struct json *answer = NULL;
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    struct err e = {0};
+    if (v->get(ctx, a, agent->socket, &answer, &e) < 0) {
+        (void) command_fail(&e, "%s", agent->name ? agent->name : agent->socket);
+        return CANNOT_TELL;
+    }
+    if (a->json) {
+        json_append(all, TAKE(answer));
+        return 0;
+    }
+    strbuf_addf(&out, "node %s\n", json_get_text(answer, "node"));
+    v->render(ctx, answer, &out);
+    fputs(strbuf_cstr(&out), stdout);
+    return 0;
+}
+
+int agents_show(struct agents *a, const struct agents_view *v, void *ctx)
 {
     CLEANUP(json_free) struct json *all = json_array();
-    int status = agents_open_with(a, node);
+    int status = agents_open_node(a);
     if (status != 0) {
         return status;
     }
     for (size_t i = 0; i < a->n; i++) {
-        if (!node || streq_null(a->items[i].name, node)) {
-            int r = fn(ctx, a, &a->items[i], all);
+        if (!a->node || streq_null(a->items[i].name, a->node)) {
+            int r = show_agent(a, &a->items[i], v, ctx, all);
             status = MAX(status, r);
         }
     }
-    if (json) {
+    if (a->json) {
         CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
         json_write(all, 4, &out);
         puts(strbuf_cstr(&out));

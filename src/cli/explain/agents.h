@@ -25,6 +25,8 @@ struct agent_ref {
 struct agents {
     /* Options; strings are the command line's. */
     const char *lab, *socket, *kubeconfig, *server;
+    const char *node; /* NULL: all nodes. */
+    bool json;
     struct loop *loop;
     struct api_client *registry; /* NULL: no API server is configured. */
     struct json *lab_status;     /* lab_status; NULL: no lab. */
@@ -34,22 +36,29 @@ struct agents {
 
 /* --lab, --socket, --kubeconfig, --server, --output: rows for command.shared. */
 extern const struct command_option agents_options[];
-/* Like command_getopt; handles the common options except 'o'. */
+/* --node: a row for the options of commands that ask the agents of all nodes. */
+#define AGENTS_NODE_OPTION                                                     \
+    {                                                                          \
+        "node", OPT_AGENTS_NODE, "NODE", "which node of the lab; default: all" \
+    }
+enum { OPT_AGENTS_LAB = 512, OPT_AGENTS_SOCKET, OPT_AGENTS_NODE };
+/* Like command_getopt; handles the common options and --node. */
 int agents_getopt(struct agents *a, const struct command *c, int argc, char **argv);
 
 /* Finds the agents and reads the state of each; an agent that does not answer is no error.  Returns
  * 0, or the exit status 3 after the error was printed. */
 int agents_open(struct agents *a);
-/* Like agents_open, but having no agent that answers for 'node' (NULL: for any node) is an
- * error. */
-int agents_open_with(struct agents *a, const char *node);
-/* Calls agents_open_with, and then 'fn' for each agent, or only for the agent of 'node'.  'fn'
- * prints, or, with 'json', appends to 'all', which is printed at the end.  Returns the exit status:
- * the highest that 'fn' returned. */
-int agents_show(struct agents *a, const char *node, bool json,
-                int (*fn)(void *ctx, struct agents *a, const struct agent_ref *agent,
-                          struct json *all),
-                void *ctx);
+/* Like agents_open, but having no agent of --node is an error. */
+int agents_open_node(struct agents *a);
+/* What a command shows of each agent. */
+struct agents_view {
+    int (*get)(void *ctx, struct agents *a, const char *socket, struct json **ret, struct err *e);
+    void (*render)(void *ctx, const struct json *answer, struct strbuf *out);
+};
+/* Calls agents_open_node, and prints the view of each agent, or only of the agent of --node: as
+ * text, or all as one JSON array.  Returns the exit status: 3 if an agent could not be asked, which
+ * was printed. */
+int agents_show(struct agents *a, const struct agents_view *v, void *ctx);
 void agents_done(struct agents *a);
 #define CLEANUP_AGENTS __attribute__((cleanup(agents_done)))
 

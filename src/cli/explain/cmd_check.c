@@ -28,7 +28,6 @@ static const char help[] =
 struct request {
     uint32_t outside, dns[MAX_TARGETS];
     size_t n_dns;
-    bool json;
 };
 
 struct plan {
@@ -194,9 +193,6 @@ static int parse_options(int argc, char **argv, struct agents *a, struct request
     optind = 0;
     while ((c = agents_getopt(a, &cmd_check, argc, argv)) != -1) {
         switch (c) {
-        case 'o':
-            q->json = true;
-            break;
         case OPT_OUTSIDE:
             if (ip4_parse(optarg, &q->outside) < 0) {
                 return command_usage(&cmd_check, "--outside: \"%s\" is not an address", optarg);
@@ -213,8 +209,7 @@ static int parse_options(int argc, char **argv, struct agents *a, struct request
             return c == OPT_HELP ? 0 : 2;
         }
     }
-    return optind < argc ? command_usage(&cmd_check, "unexpected argument \"%s\"", argv[optind])
-                         : -1;
+    return command_expect_end(&cmd_check, argc, argv);
 }
 
 static void print_results(const struct plan *p, bool json)
@@ -258,7 +253,7 @@ static int run(int argc, char **argv)
         r = check_run(&set, plan.probes, plan.n, &e);
     }
     if (r == 0) {
-        print_results(&plan, q.json);
+        print_results(&plan, a.json);
         status = check_exit_status(plan.probes, plan.n);
     } else {
         (void) command_fail(&e, NULL);

@@ -152,10 +152,7 @@ static int parse_options(int argc, char **argv, struct session *s, struct option
             return command_usage(&cmd_dns, "--%s: %s", name, e.text);
         }
     }
-    if (optind < argc) {
-        return command_usage(&cmd_dns, "unexpected argument \"%s\"", argv[optind]);
-    }
-    return -1;
+    return command_expect_end(&cmd_dns, argc, argv);
 }
 
 /* ---- metrics ---- */

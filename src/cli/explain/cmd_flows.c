@@ -32,8 +32,8 @@ static const char help[] =
     "found.\n";
 
 struct request {
-    const char *node, *project;
-    bool watch, dropped, json;
+    const char *project;
+    bool watch, dropped;
     uint64_t seconds;
 };
 
@@ -75,7 +75,7 @@ static void show_event(struct show *s, const char *text, size_t size)
     if (!flow_is_of(event, s->q->project) || (s->q->dropped && streq_null(verdict, "forwarded"))) {
         return;
     }
-    if (s->q->json) {
+    if (s->agents->json) {
         json_write(event, 0, &out);
         strbuf_addc(&out, '\n');
     } else {
@@ -260,12 +260,12 @@ static int run_show(struct show *s)
     }
     for (size_t i = 0; status == 0 && i < s->agents->n; i++) {
         const struct agent_ref *a = &s->agents->items[i];
-        if (!s->q->node || streq_null(a->name, s->q->node)) {
+        if (!s->agents->node || streq_null(a->name, s->agents->node)) {
             status = source_open(s, &s->sources[s->n++], a);
         }
     }
     s->over = none_can(s);
-    if (status == 0 && !s->over && !s->q->json) {
+    if (status == 0 && !s->over && !s->agents->json) {
         flow_render_head(s->width, &head);
         fputs(strbuf_cstr(&head), stdout);
         fflush(stdout);
@@ -285,7 +285,7 @@ static int run_show(struct show *s)
     return status != 0 ? status : told ? 0 : CANNOT_TELL;
 }
 
-enum { OPT_NODE = OPT_FIRST_FREE, OPT_FOR, OPT_DROPPED };
+enum { OPT_FOR = OPT_FIRST_FREE, OPT_DROPPED };
 
 static const struct command_option options[] = {
     {"watch", 'w', NULL, "goes on until interrupted, instead of 2 seconds"},
@@ -293,7 +293,7 @@ static const struct command_option options[] = {
     {"namespace", 'n', "NAME", "only flows of which an end, or the service, is in this project",
      COMPLETE_NAMESPACE},
     {"dropped", OPT_DROPPED, NULL, "only dropped packets"},
-    {"node", OPT_NODE, "NODE", "which node of the lab; default: all"},
+    AGENTS_NODE_OPTION,
     {0},
 };
 
@@ -311,9 +311,6 @@ static int run(int argc, char **argv)
         case 'n':
             q.project = optarg;
             break;
-        case 'o':
-            q.json = true;
-            break;
         case OPT_FOR:
             if (str_to_u64(optarg, SECONDS_MAX, &q.seconds) < 0 || q.seconds == 0) {
                 return command_usage(&cmd_flows, "--for: \"%s\" is not a number of seconds",
@@ -323,17 +320,12 @@ static int run(int argc, char **argv)
         case OPT_DROPPED:
             q.dropped = true;
             break;
-        case OPT_NODE:
-            q.node = optarg;
-            break;
         default:
             return c == OPT_HELP ? 0 : 2;
         }
     }
-    if (optind < argc) {
-        return command_usage(&cmd_flows, "unexpected argument \"%s\"", argv[optind]);
-    }
-    if ((status = agents_open_with(&a, q.node)) != 0) {
+    status = command_expect_end(&cmd_flows, argc, argv);
+    if (status >= 0 || (status = agents_open_node(&a)) != 0) {
         return status;
     }
     struct show s = {.q = &q, .agents = &a, .width = {12, 8, 24, 24}};

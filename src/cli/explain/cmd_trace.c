@@ -41,14 +41,11 @@ static int run(int argc, char **argv)
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     struct trace_request q = {.proto = 1};
     struct err e = {0};
-    bool json = false;
-    int c, status;
+    int status;
     optind = 0;
-    while ((c = agents_getopt(&a, &cmd_trace, argc, argv)) != -1) {
-        if (c != 'o') {
-            return c == OPT_HELP ? 0 : 2;
-        }
-        json = true;
+    int c = agents_getopt(&a, &cmd_trace, argc, argv);
+    if (c != -1) {
+        return c == OPT_HELP ? 0 : 2;
     }
     int n = argc - optind;
     if (n < 2 || n > 4) {
@@ -70,7 +67,7 @@ static int run(int argc, char **argv)
         (void) command_fail(&e, NULL);
         return CANNOT_TELL;
     }
-    if (json) {
+    if (a.json) {
         json_write(trace, 4, &out);
         strbuf_addc(&out, '\n');
     } else {

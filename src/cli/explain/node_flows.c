@@ -15,8 +15,7 @@ static const char help[] =
     "packets it took, which object it comes from and what it is for.\n";
 
 struct request {
-    const char *node;
-    bool used, drops, json;
+    bool used, drops;
 };
 
 static bool is_wanted(const struct request *q, const struct json *flow)
@@ -55,7 +54,6 @@ void node_flows_render(const struct json *answer, struct strbuf *out)
                 xasprintf("%" PRId64 " drop", json_get_int_or(json_get(f, "priority"), 0));
         }
     }
-    strbuf_addf(out, "node %s\n", json_get_text(answer, "node"));
     print_columns(cells, COLUMNS, n + 1, "  ", out);
     for (size_t i = 0; i < OWNED * n; i++) {
         free(owned[i]);
@@ -78,30 +76,24 @@ static void filter(const struct request *q, struct json *answer)
     json_set(answer, "flows", kept);
 }
 
-static int print_node(void *ctx, struct agents *a, const struct agent_ref *agent, struct json *all)
+static int get(void *ctx, struct agents *a, const char *socket, struct json **ret, struct err *e)
 {
-    const struct request *q = ctx;
-    CLEANUP(json_free) struct json *answer = NULL;
-    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    struct err e = {0};
-    if (agents_get(a, agent->socket, "/v1/flows", &answer, &e) < 0) {
-        (void) command_fail(&e, "%s", agent->name ? agent->name : agent->socket);
-        return CANNOT_TELL;
+    int r = agents_get(a, socket, "/v1/flows", ret, e);
+    if (r == 0) {
+        filter(ctx, *ret);
     }
-    filter(q, answer);
-    if (q->json) {
-        json_append(all, TAKE(answer));
-        return 0;
-    }
-    node_flows_render(answer, &out);
-    fputs(strbuf_cstr(&out), stdout);
-    return 0;
+    return r;
 }
 
-enum { OPT_NODE = OPT_FIRST_FREE, OPT_USED, OPT_DROPS };
+static void render(void *ctx, const struct json *answer, struct strbuf *out)
+{
+    node_flows_render(answer, out);
+}
+
+enum { OPT_USED = OPT_FIRST_FREE, OPT_DROPS };
 
 static const struct command_option options[] = {
-    {"node", OPT_NODE, "NODE", "which node of the lab; default: all"},
+    AGENTS_NODE_OPTION,
     {"used", OPT_USED, NULL, "only rules that packets matched"},
     {"drops", OPT_DROPS, NULL, "only rules that drop"},
     {0},
@@ -109,18 +101,13 @@ static const struct command_option options[] = {
 
 static int run(int argc, char **argv)
 {
+    static const struct agents_view view = {get, render};
     CLEANUP_AGENTS struct agents a = {0};
     struct request q = {0};
     int c;
     optind = 0;
     while ((c = agents_getopt(&a, &cmd_node_flows, argc, argv)) != -1) {
         switch (c) {
-        case 'o':
-            q.json = true;
-            break;
-        case OPT_NODE:
-            q.node = optarg;
-            break;
         case OPT_USED:
             q.used = true;
             break;
@@ -131,10 +118,8 @@ static int run(int argc, char **argv)
             return c == OPT_HELP ? 0 : 2;
         }
     }
-    if (optind < argc) {
-        return command_usage(&cmd_node_flows, "unexpected argument \"%s\"", argv[optind]);
-    }
-    return agents_show(&a, q.node, q.json, print_node, &q);
+    int status = command_expect_end(&cmd_node_flows, argc, argv);
+    return status >= 0 ? status : agents_show(&a, &view, &q);
 }
 
 const struct command cmd_node_flows = {

@@ -16,11 +16,6 @@ static const char help[] =
     "the objects that they speak of. MAP is a name with or without \"tenet_\": pods, routes,\n"
     "services, conns, ... Only nodes with the datapath ebpf have maps.\n";
 
-struct request {
-    const char *node, *map;
-    bool json;
-};
-
 /* ---- tables ---- */
 
 void node_maps_render(const struct json *maps, struct strbuf *out)
@@ -129,64 +124,38 @@ static int get_map(struct agents *a, const char *socket, const char *name, struc
     return 0;
 }
 
-static int print_node(void *ctx, struct agents *a, const struct agent_ref *agent, struct json *all)
+/* 'ctx': the name of the map; NULL: a list of all. */
+static int get(void *ctx, struct agents *a, const char *socket, struct json **ret, struct err *e)
 {
-    const struct request *q = ctx;
-    CLEANUP(json_free) struct json *answer = NULL;
-    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    struct err e = {0};
-    int r = q->map ? get_map(a, agent->socket, q->map, &answer, &e)
-                   : agents_get(a, agent->socket, "/v1/maps", &answer, &e);
-    if (r < 0) {
-        (void) command_fail(&e, "%s", agent->name ? agent->name : agent->socket);
-        return CANNOT_TELL;
-    }
-    if (q->json) {
-        json_append(all, TAKE(answer));
-        return 0;
-    }
-    strbuf_addf(&out, "node %s\n", json_get_text(answer, "node"));
-    if (q->map) {
-        node_maps_render_entries(json_get(answer, "map"), &out);
-    } else {
-        node_maps_render(json_get(answer, "maps"), &out);
-    }
-    fputs(strbuf_cstr(&out), stdout);
-    return 0;
+    return ctx ? get_map(a, socket, ctx, ret, e) : agents_get(a, socket, "/v1/maps", ret, e);
 }
 
-enum { OPT_NODE = OPT_FIRST_FREE };
+static void render(void *ctx, const struct json *answer, struct strbuf *out)
+{
+    if (ctx) {
+        node_maps_render_entries(json_get(answer, "map"), out);
+    } else {
+        node_maps_render(json_get(answer, "maps"), out);
+    }
+}
 
 static const struct command_option options[] = {
-    {"node", OPT_NODE, "NODE", "which node of the lab; default: all"},
+    AGENTS_NODE_OPTION,
     {0},
 };
 
 static int run(int argc, char **argv)
 {
+    static const struct agents_view view = {get, render};
     CLEANUP_AGENTS struct agents a = {0};
-    struct request q = {0};
-    int c;
     optind = 0;
-    while ((c = agents_getopt(&a, &cmd_node_maps, argc, argv)) != -1) {
-        switch (c) {
-        case 'o':
-            q.json = true;
-            break;
-        case OPT_NODE:
-            q.node = optarg;
-            break;
-        default:
-            return c == OPT_HELP ? 0 : 2;
-        }
+    int c = agents_getopt(&a, &cmd_node_maps, argc, argv);
+    if (c != -1) {
+        return c == OPT_HELP ? 0 : 2;
     }
-    if (optind < argc) {
-        q.map = argv[optind++];
-    }
-    if (optind < argc) {
-        return command_usage(&cmd_node_maps, "unexpected argument \"%s\"", argv[optind]);
-    }
-    return agents_show(&a, q.node, q.json, print_node, &q);
+    char *map = optind < argc ? argv[optind++] : NULL;
+    int status = command_expect_end(&cmd_node_maps, argc, argv);
+    return status >= 0 ? status : agents_show(&a, &view, map);
 }
 
 const struct command cmd_node_maps = {

@@ -174,7 +174,6 @@ static void flows_are_a_table_with_counters_and_objects(void **state)
     node_flows_render(v, &out);
     assert_string_equal(
         strbuf_cstr(&out),
-        "node node1\n"
         "  TABLE      PRIORITY   PACKETS   MATCH                  OBJECT      MEANING\n"
         "  70 local   100        12        ip,ip_dst=10.128.0.2   Pod red/a   the "
         "destination is the pod\n"
