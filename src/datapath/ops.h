@@ -94,7 +94,7 @@ struct datapath_ops {
      * pods' records. */
     void (*set_vnids)(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
     /* Takes network policy from 'p', in the form that the datapath asks for (policy_want_flows,
-     * policy_want_table). Changes that a policy_flush hands out are in place no later than any
+     * policy_want_table). Changes that a policy_compile hands out are in place no later than any
      * later request. The caller ends it by policy_leave or policy_free, before 'close'. */
     void (*set_policy)(struct datapath *dp, struct policy *p);
     /* A service, or the VNIDs of its project, changed.  'old' NULL: the service is new; 'now' NULL:

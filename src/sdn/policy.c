@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects in: policies, namespaces, pods, attachments; and the flush. */
+/* Objects in: policies, namespaces, pods, attachments; and their compilation. */
 #include "sdn/policy_internal.h"
 
 #include "base/mem.h"
@@ -62,7 +62,7 @@ struct policy *policy_free(struct policy *p)
         pod_free(p, pod);
     }
     sites_free(p);
-    policy_flush(p);
+    policy_compile(p);
     struct ns *ns;
     HMAP_FOREACH (ns, struct ns, node, &p->namespaces) {
         ns->labels = labels_unref(&p->pool, ns->labels);
@@ -587,7 +587,7 @@ int policy_knows_pod(const struct policy *p, const char *ns, const char *name, s
     return 0;
 }
 
-/* ---- flush ---- */
+/* ---- compiling what changed ---- */
 
 /* More administrator's rules than priorities: policies beyond the limit are handled as if they
  * could not be compiled. */
@@ -661,7 +661,7 @@ static void emit_flows(struct policy *p)
     emit_ips(p);
 }
 
-void policy_flush(struct policy *p)
+void policy_compile(struct policy *p)
 {
     apply_touched(p);
     do {
@@ -678,7 +678,7 @@ void policy_flush(struct policy *p)
         qsort(p->dirty_ips, p->n_dirty_ips, sizeof *p->dirty_ips, compare_ips);
     }
     if (p->table) {
-        table_flush(p);
+        table_emit(p);
     } else {
         emit_flows(p);
     }

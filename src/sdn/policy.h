@@ -2,10 +2,10 @@
 /* Network policy: from policies, namespaces and pods of the cluster to the flows of this node.
  * Pure.
  *
- * Informers report the objects one by one; policy_flush then hands out the groups of flows
- * (pipeline.h) that changed. The cost is proportional to the change: selectors are evaluated for
- * the pods that changed, or the pods for a selector that is new; sets of addresses that policies
- * share exist once.
+ * Informers report the objects one by one; policy_compile then compiles what they changed, and
+ * hands the groups of flows (pipeline.h) that differ to the datapath, which writes them. The cost
+ * is proportional to the change: selectors are evaluated for the pods that changed, or the pods for
+ * a selector that is new; sets of addresses that policies share exist once.
  *
  * A datapath without flows gets tables instead (policy_table.h).
  *
@@ -38,8 +38,8 @@ struct policy_ops {
 /* 'local': this node's subnet; its addresses are pods only when policy_attach says so. */
 struct policy *policy_new(struct ip4_prefix local, const struct policy_ops *ops, void *ctx);
 
-/* A datapath asks for the form that it enforces, before the first flush: tables or flows.  It gets
- * what policy_flush hands out until policy_leave. */
+/* A datapath asks for the form that it enforces, tables or flows, before the first policy_compile,
+ * and gets what policy_compile hands out until policy_leave. */
 struct policy_flow_ops {
     /* The group 'cookie' is now 'flows' (to be emptied by the callee; none: the group is gone). */
     void (*set_group)(void *ctx, uint64_t cookie, struct of_flow_list *flows);
@@ -78,8 +78,8 @@ void policy_detach(struct policy *p, uint32_t ip);
 /* Whether the pod's labels and those of its namespace are known; -ENOENT says which are not. */
 int policy_knows_pod(const struct policy *p, const char *ns, const char *name, struct err *e);
 
-/* Hands out the changes since the last flush. */
-void policy_flush(struct policy *p);
+/* Compiles the changes since the last call, and hands out the groups or rows that differ. */
+void policy_compile(struct policy *p);
 
 /* ---- results ---- */
 
@@ -102,9 +102,9 @@ struct policy_decision {
      * none. */
     uint64_t by, selected;
 };
-/* Evaluates the rules, as of the last flush, for a packet that begins a connection; 'dst_port'
- * is 0 for protocols without ports.  The pod at 'src' is judged as a sender (POLICY_EGRESS), or
- * that at 'dst' as a receiver. */
+/* Evaluates the rules, as of the last policy_compile, for a packet that begins a connection;
+ * 'dst_port' is 0 for protocols without ports.  The pod at 'src' is judged as a sender
+ * (POLICY_EGRESS), or that at 'dst' as a receiver. */
 struct policy_decision policy_decide(const struct policy *p, enum policy_direction d, uint32_t src,
                                      uint32_t dst, uint8_t proto, uint16_t dst_port);
 

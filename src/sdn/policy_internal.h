@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the policy compiler (policy.h), which its files share.
  *
- *     policy.c            objects in: policies, namespaces, pods, attachments; the flush
+ *     policy.c            objects in: policies, namespaces, pods, attachments; their compilation
  *     policy_addresses.c  check of reported addresses
  *     policy_sets.c       sets, classes, and the addresses in them
  *     policy_rules.c      rules of active policies, and their share in flows
@@ -339,7 +339,8 @@ struct ns *ns_get(struct policy *p, const char *name);
 void ns_release(struct policy *p, struct ns *ns); /* Frees it when it is empty. */
 void ns_rescope(struct policy *p, struct ns *ns); /* Its labels changed. */
 bool who_matches(const struct policy_who *w, const struct policy *p, const struct pod *pod);
-/* The set of 'who' in 'space'; it is freed when it has no user at the end of a flush. */
+/* The set of 'who' in 'space'; it is freed when it has no user at the end of
+ * policy_compile. */
 struct set *set_get(struct policy *p, unsigned space, struct policy_who *who);
 void set_use(struct policy *p, struct set *s, struct rule *rule, struct object *o, uint8_t clause);
 void set_unuse(struct policy *p, struct set *s, const struct rule *rule, const struct object *o,
@@ -368,7 +369,7 @@ void templates_collect(
 void admin_layout(struct policy *p, enum policy_direction d); /* Priorities by rank. */
 
 /* ---- policy_table.c ---- */
-void table_flush(struct policy *p);
+void table_emit(struct policy *p);
 void table_forget_class(struct policy *p, struct class *c);
 void table_join_blocks(struct policy *p, struct rule *r);
 void table_leave_blocks(struct policy *p, struct rule *r);

@@ -452,7 +452,7 @@ static void set_address(struct policy *p, uint32_t ip)
     p->table->set_address(p->table_ctx, ip, any ? &c : NULL);
 }
 
-void table_flush(struct policy *p)
+void table_emit(struct policy *p)
 {
     struct list *link;
     update_blocks(p);

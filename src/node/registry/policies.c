@@ -31,7 +31,7 @@ struct policies {
     struct recorder *recorder;
     struct watch watches[N_WATCHED];
     bool synced;
-    struct loop_task flush;
+    struct loop_task compile;
     uint64_t changed_ms; /* Time of the last change sent to the datapath. */
     struct smap refused; /* "Kind ns/name" to the reported reason. */
 };
@@ -45,17 +45,17 @@ static void ignored(void *ctx, const char *ns, const char *name, const char *why
                 ns ? "pod" : "node", ns ? ns : "", ns ? "/" : "", name, why);
 }
 
-static void flush_soon(struct policies *p)
+static void compile_soon(struct policies *p)
 {
     p->changed_ms = loop_now_ms(p->loop);
-    loop_task_queue(&p->flush);
+    loop_task_queue(&p->compile);
 }
 
-static void flush(void *ctx)
+static void compile(void *ctx)
 {
     struct policies *p = ctx;
     if (p->datapath) {
-        policy_flush(p->compiler);
+        policy_compile(p->compiler);
     }
 }
 
@@ -152,7 +152,7 @@ static void changed(void *ctx, const char *key, const struct json *old, const st
         policy_changed(p, w->what, key, ns, name, obj);
         break;
     }
-    flush_soon(p);
+    compile_soon(p);
 }
 
 static void deleted(void *ctx, const char *key, const struct json *obj)
@@ -178,7 +178,7 @@ static void deleted(void *ctx, const char *key, const struct json *obj)
         accept(p, w->what, key, NULL);
         break;
     }
-    flush_soon(p);
+    compile_soon(p);
 }
 
 static void synced(void *ctx)
@@ -227,7 +227,7 @@ struct policies *policies_new(struct loop *l, struct api_client *client, const c
     CLEANUP_FREE char *component = xasprintf("tenet-node, %s", node_name);
     p->recorder = recorder_new(l, client, component);
     smap_init(&p->refused, free);
-    loop_task_init(&p->flush, l, flush, p);
+    loop_task_init(&p->compile, l, compile, p);
     for (size_t i = 0; i < N_WATCHED; i++) {
         struct watch *w = &p->watches[i];
         w->owner = p;
@@ -250,7 +250,7 @@ struct policies *policies_free(struct policies *p)
     for (size_t i = 0; i < N_WATCHED; i++) {
         informer_free(p->watches[i].informer);
     }
-    loop_task_cancel(&p->flush);
+    loop_task_cancel(&p->compile);
     policy_free(p->compiler);
     recorder_free(p->recorder);
     smap_done(&p->refused);
@@ -261,19 +261,19 @@ struct policies *policies_free(struct policies *p)
 void policies_set_rules_of_addresses(struct policies *p, const struct node_rules *rules)
 {
     policy_set_rules_of_addresses(p->compiler, rules);
-    flush_soon(p);
+    compile_soon(p);
 }
 
 void policies_set_host_subnet(struct policies *p, const char *node, const struct json *obj)
 {
     policy_set_host_subnet(p->compiler, node, obj);
-    flush_soon(p);
+    compile_soon(p);
 }
 
 void policies_delete_host_subnet(struct policies *p, const char *node)
 {
     policy_delete_host_subnet(p->compiler, node);
-    flush_soon(p);
+    compile_soon(p);
 }
 
 bool policies_synced(const struct policies *p)
@@ -287,7 +287,7 @@ static void attaching(void *ctx, const struct dp_pod *pod)
     if (pod->pod_namespace && pod->pod_name) {
         policy_attach(p->compiler, pod->ip, pod->pod_namespace, pod->pod_name);
         p->changed_ms = loop_now_ms(p->loop);
-        flush(p);
+        compile(p);
     }
 }
 
@@ -295,7 +295,7 @@ static void detached(void *ctx, const struct dp_pod *pod)
 {
     struct policies *p = ctx;
     policy_detach(p->compiler, pod->ip);
-    flush_soon(p);
+    compile_soon(p);
 }
 
 const struct pod_listener policies_pod_listener = {.attaching = attaching, .detached = detached};
@@ -309,7 +309,7 @@ void policies_begin(struct policies *p, struct datapath *dp)
     }
     p->datapath = dp;
     datapath_set_policy(dp, p->compiler);
-    policy_flush(p->compiler);
+    policy_compile(p->compiler);
     malloc_trim(0); /* The lists left holes. */
 }
 

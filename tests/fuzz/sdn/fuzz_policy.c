@@ -76,7 +76,7 @@ static void change(struct policy *p, char what, const struct json *obj)
         policy_detach(p, ip);
         break;
     default:
-        policy_flush(p);
+        policy_compile(p);
         break;
     }
 }
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data += n + (nl != NULL);
         size -= n + (nl != NULL);
     }
-    policy_flush(p);
+    policy_compile(p);
     policy_free(p);
     return 0;
 }

@@ -41,10 +41,10 @@ static struct policy *load_policies(struct program_side *s, const struct cluster
     policy_want_table(p, &policy_maps_ops, &s->policy_maps);
     if (c->net.plugin == SDN_NETWORKPOLICY) {
         random_policies_mislead(&c->policies, p);
-        policy_flush(p);
+        policy_compile(p);
         commit_policies(s);
         random_policies_tell(&c->policies, p);
-        policy_flush(p);
+        policy_compile(p);
     }
     commit_policies(s);
     return p;

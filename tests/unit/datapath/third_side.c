@@ -43,7 +43,7 @@ void third_side_load(struct third_side *t, const struct model_node *n,
     struct policy *policy = policy_new_anywhere(n->net->local, &group_store_ops, &store);
     if (policies) {
         random_policies_tell(policies, policy);
-        policy_flush(policy);
+        policy_compile(policy);
     }
     struct service_flows *f = service_flows_new(n->name, &ops, &store);
     service_flows_set_network(f, n->net);

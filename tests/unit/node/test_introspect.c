@@ -967,7 +967,7 @@ static struct policy *policies_begin(void)
     set_policy(p, "blue", "quiet",
                "{'podSelector':{},'policyTypes':['Egress'],"
                "'egress':[{'ports':[{'port':80,'endPort':100,'protocol':'TCP'}]}]}");
-    policy_flush(p);
+    policy_compile(p);
     view.policy = p;
     view.policies_settled = true;
     return p;

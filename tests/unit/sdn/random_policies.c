@@ -444,10 +444,10 @@ void random_policies_tell(const struct random_policies *r, struct policy *p)
     for (size_t i = 0; i < n; i++) {
         tell_one(r, order[i], p);
         if (chance(10)) {
-            policy_flush(p);
+            policy_compile(p);
         }
     }
-    policy_flush(p);
+    policy_compile(p);
 }
 
 /* As 'e', but for some of it. */
@@ -467,7 +467,7 @@ void random_policies_mislead(const struct random_policies *r, struct policy *p)
     for (size_t steps = 20 + below(60); steps > 0; steps--) {
         size_t i = below(m->n_policies + m->n_namespaces + m->n_endpoints + 1);
         if (i == 0) {
-            policy_flush(p);
+            policy_compile(p);
         } else if ((i -= 1) < m->n_policies) {
             const struct model_policy *real = &r->policies[i];
             struct model_policy x = {.name = real->name};

@@ -48,7 +48,7 @@ static void env_end(struct env *v)
 static size_t flush(struct env *v)
 {
     v->handed_out = 0;
-    policy_flush(v->p);
+    policy_compile(v->p);
     return v->handed_out;
 }
 

@@ -303,8 +303,8 @@ static void a_reader_of_the_tables_says_what_the_model_says(void **state)
         random_policies_mislead(&r, p);
         random_policies_tell(&r, p);
         random_policies_tell(&r, q);
-        policy_flush(p);
-        policy_flush(q);
+        policy_compile(p);
+        policy_compile(q);
         tables_equal(&used, &fresh);
         ask(&used, p, &r, &denied);
         policy_free(p);
@@ -368,18 +368,18 @@ static void rows_are_the_sum_of_pods_and_a_change_touches_its_own(void **state)
         tell_pod(p, i, false, "b");
     }
     tell(p, FROM_B, tell_policy, "p");
-    policy_flush(p);
+    policy_compile(p);
     assert_int_equal(t.done, 1);
     /* 400 addresses; two pairs, of the subject with anybody and with the peer; one port. */
     assert_int_equal(smap_size(&t.rows), 403);
     t.told = 0;
     tell_pod(p, 7, false, "c");
-    policy_flush(p);
+    policy_compile(p);
     assert_int_equal(t.told, 1);
     tell_pod(p, 7, false, "b");
-    policy_flush(p);
+    policy_compile(p);
     assert_int_equal(t.told, 2);
-    policy_flush(p);
+    policy_compile(p);
     assert_int_equal(t.told, 2);
     policy_leave(p); /* Nobody hears what follows. */
     policy_free(p);
