@@ -110,9 +110,9 @@ static void add_ports(const struct json *containers, bool sidecars, struct named
         JSON_FOREACH (port, json_get(ct, "ports")) {
             const char *name = json_path_string(port, "name", NULL), *proto = protocol_of(port);
             int64_t number = json_get_int_or(json_get(port, "containerPort"), 0);
-            struct named_port x;
-            memset(&x, 0, sizeof x); /* Padding is compared, too. */
-            x.proto = streq(proto, "UDP") ? 17 : streq(proto, "SCTP") ? 132 : 6;
+            struct named_port x = {.proto = streq(proto, "UDP")    ? 17
+                                            : streq(proto, "SCTP") ? 132
+                                                                   : 6};
             if (!name || !*name || strlen(name) >= sizeof x.name || number < 1 ||
                 number > UINT16_MAX) {
                 continue;

@@ -34,15 +34,20 @@ static_assert(RULES_A_BUCKET < OF_MAX_CONJUNCTIONS,
 static_assert(POLICY_MAX_RULES == RULES_A_BUCKET * N_BUCKETS,
               "the buckets have room for all rules");
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded" /* Equal lists are found as bytes. */
+struct named_port {
+    uint8_t proto, zero;
+    uint16_t number;
+    char name[16];
+};
+#pragma GCC diagnostic pop
+
 /* The named ports of pods; equal lists are shared. */
 struct named_ports {
     struct hmap_node node;
     uint32_t refs, n;
-    struct named_port {
-        uint8_t proto;
-        uint16_t number;
-        char name[16];
-    } list[];
+    struct named_port list[];
 };
 
 struct ns {

@@ -86,16 +86,10 @@ static void add_row(void *ctx, uint32_t port, unsigned len)
 {
     struct rows *rows = ctx;
     rows->list = grow(rows->list, &rows->cap, rows->n + 1, sizeof *rows->list);
-    struct policy_port_verdict *row = &rows->list[rows->n++];
-    memset(row, 0, sizeof *row); /* Padding is compared, too. */
-    row->proto = rows->proto;
-    row->port = (uint16_t) port;
-    row->len = (uint8_t) len;
-    row->verdict.admin = rows->verdict.admin;
-    row->verdict.baseline = rows->verdict.baseline;
-    row->verdict.admin_action = rows->verdict.admin_action;
-    row->verdict.baseline_action = rows->verdict.baseline_action;
-    row->verdict.allowed = rows->verdict.allowed;
+    rows->list[rows->n++] = (struct policy_port_verdict){.proto = rows->proto,
+                                                         .len = (uint8_t) len,
+                                                         .port = (uint16_t) port,
+                                                         .verdict = rows->verdict};
 }
 
 static bool same_verdict(const struct policy_verdict *a, const struct policy_verdict *b)

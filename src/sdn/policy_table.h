@@ -29,11 +29,14 @@ struct policy_pair {
     bool isolated;  /* POLICY_ANYBODY, a row of each subject: a NetworkPolicy selects it. */
 };
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded" /* Equal rows are found as bytes. */
 /* The first rules that match; the higher priority comes first; 0: none. */
 struct policy_verdict {
     uint16_t admin, baseline;
     uint8_t admin_action, baseline_action; /* enum policy_action */
     bool allowed;                          /* By a NetworkPolicy. */
+    uint8_t zero;
 };
 struct policy_port_verdict {
     /* 0: all protocols, with or without ports; rows with a protocol count where they match. */
@@ -42,6 +45,7 @@ struct policy_port_verdict {
     uint16_t port;
     struct policy_verdict verdict;
 };
+#pragma GCC diagnostic pop
 
 /* Receives the changes. All of them come into force at once with 'done'. */
 struct policy_table_ops {

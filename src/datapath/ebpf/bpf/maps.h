@@ -11,6 +11,9 @@
 
 #include <linux/types.h>
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded" /* Keys are hashed, and rows compared, as bytes. */
+
 /* Read-only, set when the programs are loaded: code that this kernel cannot run is removed then. */
 struct ebpf_options {
     /* The kernel can hand packets to the other end of a veth pair (bpf_redirect_peer). */
@@ -461,3 +464,5 @@ enum ebpf_verdict {
     EBPF_TUNNEL,
     EBPF_ANSWER
 };
+
+#pragma GCC diagnostic pop
