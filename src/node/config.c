@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/datapath.h"
+#include "datapath/ebpf/settings.h"
+#include "datapath/ovs/settings.h"
 #include "dns/resolv.h"
 #include "dns/zone.h"
 #include "net/loop/process.h"
@@ -151,7 +153,8 @@ static int set_dns_nameservers(void *config, const char *v, struct err *e)
     return r;
 }
 
-/* Stores the text: only the datapaths interpret their settings. */
+/* Stores the text: only the datapaths interpret and check their settings, whose keys and defaults
+ * are in their settings.h. */
 static int set_datapath_setting(void *config, const char *key, const char *value, struct err *e)
 {
     struct node_config *c = config;
@@ -161,17 +164,6 @@ static int set_datapath_setting(void *config, const char *key, const char *value
     }
     return r;
 }
-#define DATAPATH_SETTING(function, key)                                 \
-    static int function(void *config, const char *value, struct err *e) \
-    {                                                                   \
-        return set_datapath_setting(config, key, value, e);             \
-    }
-DATAPATH_SETTING(set_without, "ebpf.without")
-DATAPATH_SETTING(set_max_entries, "ebpf.maxEntries")
-DATAPATH_SETTING(set_ovs_database, "ovs.database")
-DATAPATH_SETTING(set_ovs_run_dir, "ovs.runDir")
-DATAPATH_SETTING(set_ovs_bridge, "ovs.bridge")
-DATAPATH_SETTING(set_ovs_datapath_type, "ovs.datapathType")
 
 /* ---- rows ---- */
 
@@ -298,11 +290,11 @@ static const struct option_row rows[] = {
      .detail = "They do their part instead of the agent, and must be in the runtime's plug-in "
                "folder. The file is "
                "then called `cniConfName` followed by list (80-openshift-network.conflist)."},
-    {.path = "ebpf.without",
+    {.path = EBPF_WITHOUT,
      .flag = "ebpf-without",
      .arg = "LIST",
      .type = OPTION_LIST,
-     .set = set_without,
+     .set_path = set_datapath_setting,
      .choices = "tcx redirect_peer scrub ringbuf encap",
      .unset = "none",
      .example = "tcx",
@@ -316,11 +308,11 @@ static const struct option_row rows[] = {
                "handed to a pod; without `ringbuf`, `tenet flows` shows nothing; without `encap`, "
                "packets "
                "between nodes pass the VXLAN device and the host's stack, with its firewall."},
-    {.path = "ebpf.maxEntries",
+    {.path = EBPF_MAX_ENTRIES,
      .flag = "ebpf-max-entries",
      .arg = "N",
      .type = OPTION_NUMBER,
-     .set = set_max_entries,
+     .set_path = set_datapath_setting,
      .min = 1,
      .max = UINT32_MAX,
      .unset = "tens of thousands in each map",
@@ -328,35 +320,33 @@ static const struct option_row rows[] = {
      .help = "limit of the entries of each eBPF map that the agent fills, to test what happens "
              "when a map "
              "is full"},
-    {.path = "ovs.database",
+    {.path = OVS_DATABASE,
      .flag = "ovs-database",
      .arg = "PATH",
      .type = OPTION_FILE,
-     .set = set_ovs_database,
-     .check = check_absolute,
-     .dflt = "/run/openvswitch/db.sock",
+     .set_path = set_datapath_setting,
+     .dflt = OVS_DATABASE_DEFAULT,
      .help = "socket of ovsdb-server"},
-    {.path = "ovs.runDir",
+    {.path = OVS_RUN_DIR,
      .flag = "ovs-run-dir",
      .arg = "DIR",
      .type = OPTION_FILE,
-     .set = set_ovs_run_dir,
-     .check = check_absolute,
-     .dflt = "/run/openvswitch",
+     .set_path = set_datapath_setting,
+     .dflt = OVS_RUN_DIR_DEFAULT,
      .help = "folder of the bridge's management socket"},
-    {.path = "ovs.bridge",
+    {.path = OVS_BRIDGE,
      .flag = "ovs-bridge",
      .arg = "NAME",
      .type = OPTION_TEXT,
-     .set = set_ovs_bridge,
-     .dflt = "br0",
+     .set_path = set_datapath_setting,
+     .dflt = OVS_BRIDGE_DEFAULT,
      .help = "name of the bridge"},
-    {.path = "ovs.datapathType",
+    {.path = OVS_DATAPATH_TYPE,
      .flag = "ovs-datapath-type",
      .arg = "TYPE",
      .type = OPTION_CHOICE,
      .choices = "system netdev",
-     .set = set_ovs_datapath_type,
+     .set_path = set_datapath_setting,
      .unset = "system where the kernel has Open vSwitch's module, else netdev",
      .example = "system",
      .help = "system: the kernel's datapath; netdev: that of userspace"},

@@ -148,6 +148,9 @@ int option_set(const struct option_row *row, void *config, const char *s, struct
     if (row->set) {
         return row->set(config, s, e);
     }
+    if (row->set_path) {
+        return row->set_path(config, row->path, s, e);
+    }
     switch (row->type) {
     case OPTION_BOOL:
         return set_bool(row, config, s, e);

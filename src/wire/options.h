@@ -53,6 +53,8 @@ struct option_row {
     int (*check)(const char *value, struct err *e);
     /* Stores a value, given as a flag would give it, in place of what 'type' does. */
     int (*set)(void *config, const char *value, struct err *e);
+    /* The same, for a function that several rows share: it gets the row's path. */
+    int (*set_path)(void *config, const char *path, const char *value, struct err *e);
     /* Reads a value of the file that is no text, number or list; its errors begin with a path below
      * the key, "[0].cidr: ...", or with the reason. */
     int (*read)(void *config, const struct json *v, struct err *e);

@@ -27,9 +27,9 @@ static int check_type(const char *v, struct err *e)
 }
 
 const struct datapath_setting ovs_settings[] = {
-    {OVS_DATABASE, "/run/openvswitch/db.sock", check_path},
-    {OVS_RUN_DIR, "/run/openvswitch", check_path},
-    {OVS_BRIDGE, "br0", check_bridge},
+    {OVS_DATABASE, OVS_DATABASE_DEFAULT, check_path},
+    {OVS_RUN_DIR, OVS_RUN_DIR_DEFAULT, check_path},
+    {OVS_BRIDGE, OVS_BRIDGE_DEFAULT, check_bridge},
     {OVS_DATAPATH_TYPE, NULL, check_type},
     {NULL, NULL, NULL},
 };

@@ -29,6 +29,12 @@ static int set_calls(void *config, const char *value, struct err *e)
     return 0;
 }
 
+static int set_by_path(void *config, const char *path, const char *value, struct err *e)
+{
+    ((struct config *) config)->calls += 10;
+    return streq(path, value) ? 0 : err_set(e, -EINVAL, "\"%s\" is not %s", value, path);
+}
+
 static int read_items(void *config, const struct json *v, struct err *e)
 {
     return json_is(v, JSON_ARRAY) ? err_set(e, -EINVAL, "[1].key: is wrong") : 0;
@@ -73,6 +79,8 @@ static const struct option_row rows[] = {
      MEMBER(list)},
     {.path = "names", .flag = "names", .type = OPTION_TEXTS, MEMBER(names), .check = check_item},
     {.path = "calls", .flag = "calls", .type = OPTION_LIST, .set = set_calls},
+    {.path = "c.one", .flag = "one", .type = OPTION_TEXT, .set_path = set_by_path},
+    {.path = "c.two", .flag = "two", .type = OPTION_TEXT, .set_path = set_by_path},
     {.path = "items", .read = read_items},
     {.flag = "only", .type = OPTION_TEXT, .set = set_calls},
 };
@@ -201,6 +209,18 @@ static void any_scalar_is_taken_when_the_table_says_so(void **state)
     options_done(&lenient, &c);
 }
 
+static void a_shared_function_gets_the_path_of_the_row(void **state)
+{
+    struct config c = {0};
+    struct err e = {0};
+    assert_int_equal(read_text(&strict, &c, "c: {one: c.one, two: c.two}", NULL, &e), 0);
+    assert_int_equal(options_set_flag(&strict, &c, "two", "c.two", &e), 0);
+    assert_int_equal(c.calls, 30);
+    assert_int_equal(options_set_flag(&strict, &c, "two", "c.one", &e), -EINVAL);
+    assert_string_equal(e.text, "--two: \"c.one\" is not c.two");
+    options_done(&strict, &c);
+}
+
 static void rows_are_for_daemons(void **state)
 {
     const struct option_row *mode = options_find(&strict, "a.mode");
@@ -218,6 +238,7 @@ int main(void)
         cmocka_unit_test(defaults_and_values_of_each_type_are_stored),
         cmocka_unit_test(errors_name_the_key_and_the_reason),
         cmocka_unit_test(any_scalar_is_taken_when_the_table_says_so),
+        cmocka_unit_test(a_shared_function_gets_the_path_of_the_row),
         cmocka_unit_test(rows_are_for_daemons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
