@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ovs.h"
 
+#include "check.h"
+
 #include <fcntl.h>
 #include <ftw.h>
 #include <net/if.h>
@@ -21,16 +23,6 @@
 
 #define SCHEMA "/usr/share/openvswitch/vswitch.ovsschema"
 #define REPLY_TIMEOUT_S 60
-
-#define CHECK(cond, ...)                                               \
-    do {                                                               \
-        if (!(cond)) {                                                 \
-            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #cond); \
-            fprintf(stderr, __VA_ARGS__);                              \
-            fputc('\n', stderr);                                       \
-            abort();                                                   \
-        }                                                              \
-    } while (0)
 
 const char *ovs_unavailable(void)
 {

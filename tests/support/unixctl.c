@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unixctl.h"
 
+#include "check.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +11,6 @@
 #include <sys/un.h>
 
 #define REPLY_TIMEOUT_S 60
-
-#define CHECK(cond, ...)                                               \
-    do {                                                               \
-        if (!(cond)) {                                                 \
-            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #cond); \
-            fprintf(stderr, __VA_ARGS__);                              \
-            fputc('\n', stderr);                                       \
-            abort();                                                   \
-        }                                                              \
-    } while (0)
 
 void unixctl_open(struct unixctl *c, const struct ovs *o)
 {

@@ -10,27 +10,7 @@
 #include "api/selector.h"
 #include "api/table/jsonpath.h"
 #include "api/table/table.h"
-#include "base/mem.h"
-
-#include <setjmp.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-/* Owned value of 'text', in which ' stands for ". */
-static struct json *from(const char *text)
-{
-    CLEANUP_FREE char *s = xstrdup(text);
-    for (char *p = s; *p; p++) {
-        *p = *p == '\'' ? '"' : *p;
-    }
-    struct json *v = NULL;
-    struct err e = {0};
-    if (json_parse(s, strlen(s), &v, &e) < 0) {
-        fail_msg("%s: %s", e.text, s);
-    }
-    return v;
-}
+#include "json_text.h"
 
 static const char base[] =
     "{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition',"

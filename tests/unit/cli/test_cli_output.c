@@ -6,28 +6,8 @@
 #include "cli/session.h"
 #include "cli/suggest.h"
 
-#include "base/mem.h"
 #include "base/timeutil.h"
-
-#include <setjmp.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-/* Owned value of 'text', in which ' stands for ". */
-static struct json *from(const char *text)
-{
-    CLEANUP_FREE char *s = xstrdup(text);
-    for (char *p = s; *p; p++) {
-        *p = *p == '\'' ? '"' : *p;
-    }
-    struct json *v = NULL;
-    struct err e = {0};
-    if (json_parse(s, strlen(s), &v, &e) < 0) {
-        fail_msg("%s: %s", e.text, s);
-    }
-    return v;
-}
+#include "json_text.h"
 
 #define TABLE                                                                               \
     "{'kind':'Table','columnDefinitions':[{'name':'Name','format':'name','priority':0},"    \

@@ -136,6 +136,21 @@ void harness_done(struct harness *h)
     remove_tree(h->dir);
 }
 
+int harness_set_up_sqlite(void **state)
+{
+    struct harness *h = NEW(struct harness);
+    harness_init(h, "sqlite");
+    *state = h;
+    return 0;
+}
+
+int harness_tear_down(void **state)
+{
+    harness_done(*state);
+    free(*state);
+    return 0;
+}
+
 void harness_begin(struct harness *h)
 {
     static const struct store_watcher watcher = {on_snapshot, on_history, on_event, harness_lost};

@@ -51,6 +51,9 @@ struct harness {
 /* Opens nothing yet. */
 void harness_init(struct harness *h, const char *backend);
 void harness_done(struct harness *h);
+/* For cmocka: a harness of its own for each test, in '*state'. */
+int harness_set_up_sqlite(void **state);
+int harness_tear_down(void **state);
 /* Opens and starts the store. */
 void harness_begin(struct harness *h);
 /* As above, and waits for its snapshot. */

@@ -14,21 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-    struct harness *h = NEW(struct harness);
-    harness_init(h, "sqlite");
-    *state = h;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    harness_done(*state);
-    free(*state);
-    return 0;
-}
-
 static void sql(const char *path, const char *text)
 {
     sqlite3 *db = NULL;
@@ -610,7 +595,7 @@ static void repair_reads_around_broken_pages(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, harness_set_up_sqlite, harness_tear_down)
     const struct CMUnitTest tests[] = {
         T(changed_rows_are_refused_and_named),
         T(database_without_checksums_gets_them_once),

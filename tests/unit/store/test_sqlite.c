@@ -16,21 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-    struct harness *h = NEW(struct harness);
-    harness_init(h, "sqlite");
-    *state = h;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    harness_done(*state);
-    free(*state);
-    return 0;
-}
-
 static void sql(const struct harness *h, const char *text)
 {
     sqlite3 *db = NULL;
@@ -830,7 +815,7 @@ static void room_that_deletions_make_is_used(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, harness_set_up_sqlite, harness_tear_down)
     const struct CMUnitTest tests[] = {
         T(file_is_for_its_owner_only),
         T(foreign_files_are_refused_untouched),

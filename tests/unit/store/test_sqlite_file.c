@@ -12,21 +12,6 @@
 
 #define KEY "/registry/namespaces/"
 
-static int setup(void **state)
-{
-    struct harness *h = NEW(struct harness);
-    harness_init(h, "sqlite");
-    *state = h;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    harness_done(*state);
-    free(*state);
-    return 0;
-}
-
 /* A path in the test's folder; owned. */
 static char *in(const struct harness *h, const char *name)
 {
@@ -270,7 +255,7 @@ static void free_pages_are_given_back(void **state)
     assert_false(exists(absent));
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, harness_set_up_sqlite, harness_tear_down)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
