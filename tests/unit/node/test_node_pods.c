@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of CNI requests, over a switch and links that are made of tables: every step can
- * be made to fail or to wait. */
+/* The state machine of CNI requests, over a switch and links that are made of tables: every step
+ * can be made to fail or to wait. */
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
