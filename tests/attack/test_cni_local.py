@@ -15,7 +15,7 @@ import pytest
 
 import lab as lablib
 from lab import run, wait_for
-from test_cni import Sandbox, state
+from test_cni import Sandbox, sandbox, state  # noqa: F401
 
 NOBODY = 65534
 # Opens the socket as root, so that folders do not matter, and connects as nobody.
@@ -46,18 +46,6 @@ def own(request, make_lab):
     lab.socket, lab.pid = lab.conf["socket"], lab.node("node1")["pid"]
     yield lab
     lab.down(check=False)
-
-
-@pytest.fixture
-def sandbox(own):
-    made = []
-
-    def make(*args, **kw):
-        made.append(Sandbox(own, *args, **kw))
-        return made[-1]
-    yield make
-    for s in made:
-        s.remove()
 
 
 @pytest.fixture(autouse=True)

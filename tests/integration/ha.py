@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of several masters share: an etcd cluster and masters on it, on loopback, that can be killed and come
 back; and a history of what clients were told, for lincheck."""
+import contextlib
 import http.client
 import json
 import os
@@ -69,6 +70,15 @@ class Etcd:
             self.procs[i].send_signal(sig)
             self.procs[i].wait(timeout=30)
             self.procs[i] = None
+
+    @contextlib.contextmanager
+    def stopped(self, i):
+        """The member hangs: its connections stay open, and it answers nothing."""
+        self.procs[i].send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.procs[i].send_signal(signal.SIGCONT)
 
     def alive(self):
         return [i for i in range(self.n) if self.procs[i]]

@@ -7,7 +7,7 @@ import pytest
 
 import test_services
 from lab import wait_for
-from test_services import (ECHO, PLUGINS, STORM, TALKER, Services, finish, start, storm_counts,  # noqa: F401
+from test_services import (PLUGINS, STORM, Services, finish, start, storm_counts,  # noqa: F401
                            test_affinity_keeps_to_an_endpoint_while_it_is_there,
                            test_answers_to_the_host_are_not_for_node_ports,
                            test_endpoint_removed_under_load, test_endpoints_outside_the_cluster,
@@ -15,6 +15,7 @@ from test_services import (ECHO, PLUGINS, STORM, TALKER, Services, finish, start
                            test_idle_service_asks_for_pods_and_keeps_who_called,
                            test_large_datagrams_and_errors_come_back_translated, test_new_connections_are_spread_evenly,
                            test_nodes_and_the_outside_reach_every_kind_of_address,
+                           test_open_connections_outlive_endpoint_and_service,
                            test_terminating_endpoints_serve_when_no_other_is_left, test_traffic_policy_local,
                            test_udp_goes_elsewhere_when_its_endpoint_ends)
 
@@ -106,28 +107,6 @@ print(errors)
 """
     errors = int(one.b.ns(["/usr/bin/python3", "-c", code, "172.30.9.9"]).stdout)
     assert 10 <= errors <= 40, errors
-
-
-def test_open_connections_outlive_endpoint_and_service(one):
-    s = one
-    echo = start(s.c.popen, ECHO, 9102)
-    ip = s.service("open", [])
-    s.endpoints("open", [s.c], port=9102)
-    wait_for("the endpoint", lambda: s.translates(ip, s.c.ip))
-    talker = start(s.a.popen, TALKER, ip, 80)
-    try:
-        s.endpoints("open", [])
-        wait_for("the endpoint to be gone", lambda: not s.translates(ip, s.c.ip))
-        assert s.who(s.a, f"tcp:{ip}:80:1") == [{"ECONNREFUSED"}]
-        s.clean()
-        wait_for("the service to be gone", lambda: not s.serves(ip))
-        s.lab.cmd("node", "restart", "node1")
-        code, out = finish(talker)
-        assert code == 0 and int(out) > 0, out
-    finally:
-        for p in (talker, echo):
-            p.kill()
-            p.communicate()
 
 
 def test_what_asks_an_endpoint_itself_is_answered_by_it(one):

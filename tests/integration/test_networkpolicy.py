@@ -152,11 +152,10 @@ def lift(c, policies):
         c.unpolicy(p)
 
 
-def test_truth_tables(cluster):
-    all_cases = cases(cluster)
-    assert len(all_cases) >= 100
+def judge_cases(cluster, chosen):
+    """Each case is enforced, compared with the model on every pair of pods, and lifted."""
     failed = {}
-    for name, policies in all_cases.items():
+    for name, policies in chosen.items():
         if len(failed) >= 5:
             break
         enforce(cluster, policies)
@@ -168,6 +167,12 @@ def test_truth_tables(cluster):
             failed[name] = wrong[:6]
     assert not failed, json.dumps(failed, indent=1)
     assert not cluster.check([])
+
+
+def test_truth_tables(cluster):
+    every = cases(cluster)
+    assert len(every) >= 100
+    judge_cases(cluster, every)
 
 
 def test_changes_take_effect_on_running_pods(cluster):
