@@ -23,6 +23,15 @@ struct prom_table {
 /* .PROM_MEMBER(struct facts, pods) of a row. */
 #define PROM_MEMBER(type, member) \
     .offset = offsetof(type, member), .size = sizeof(((const type *) NULL)->member)
+/* A row whose value is a member of 'facts' (a struct type), and one that a function writes. */
+#define PROM_VALUE(metric, kind, text, facts, member)                          \
+    {                                                                          \
+        .name = metric, .type = kind, .help = text, PROM_MEMBER(facts, member) \
+    }
+#define PROM_WRITTEN(metric, kind, text, labels, function)                             \
+    {                                                                                  \
+        .name = metric, .type = kind, .help = text, .label = labels, .write = function \
+    }
 
 /* The text of all metrics of the table, with the values in 'facts'. */
 void prom_write(const struct prom_table *t, const void *facts, struct strbuf *out);

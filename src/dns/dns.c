@@ -148,14 +148,8 @@ static void write_answers(const struct prom_metric *m, const void *facts, struct
 }
 
 #define FACT(member) PROM_MEMBER(struct facts, member)
-#define GAUGE(metric, member, text)                                 \
-    {                                                               \
-        .name = metric, .type = "gauge", .help = text, FACT(member) \
-    }
-#define COUNTER(metric, member, text)                                 \
-    {                                                                 \
-        .name = metric, .type = "counter", .help = text, FACT(member) \
-    }
+#define GAUGE(metric, member, text) PROM_VALUE(metric, "gauge", text, struct facts, member)
+#define COUNTER(metric, member, text) PROM_VALUE(metric, "counter", text, struct facts, member)
 #define QUERIES(transport, id)                                                              \
     {                                                                                       \
         .name = "tenet_dns_queries_total", .type = "counter",                               \

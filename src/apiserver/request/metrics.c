@@ -251,18 +251,8 @@ static void write_start(const struct prom_metric *m, const void *facts, struct s
 /* ---- rows ---- */
 
 #define FACT(member) PROM_MEMBER(struct facts, member)
-#define GAUGE(metric, member, text)                                 \
-    {                                                               \
-        .name = metric, .type = "gauge", .help = text, FACT(member) \
-    }
-#define COUNTER(metric, member, text)                                 \
-    {                                                                 \
-        .name = metric, .type = "counter", .help = text, FACT(member) \
-    }
-#define WRITTEN(metric, kind, text, labels, function)                                  \
-    {                                                                                  \
-        .name = metric, .type = kind, .help = text, .label = labels, .write = function \
-    }
+#define GAUGE(metric, member, text) PROM_VALUE(metric, "gauge", text, struct facts, member)
+#define COUNTER(metric, member, text) PROM_VALUE(metric, "counter", text, struct facts, member)
 #define OF_KIND(metric, member, text)                                       \
     {                                                                       \
         .name = metric, .type = "gauge", .help = text, .label = "resource", \
@@ -276,19 +266,20 @@ static void write_start(const struct prom_metric *m, const void *facts, struct s
 #define FLOW "apiserver_flowcontrol_"
 
 static const struct prom_metric rows[] = {
-    WRITTEN("apiserver_request_total", "counter", "Requests by verb, resource and status code.",
-            "verb, resource, code", write_requests),
-    WRITTEN("apiserver_request_duration_seconds", "histogram",
-            "Seconds from a request to its response; for a watch, its duration.", "verb, resource",
-            write_latencies),
-    WRITTEN("apiserver_admission_controller_admission_duration_seconds", "histogram",
-            "Seconds of one phase of an admission plug-in.", "name, operation, rejected, type",
-            write_admission),
-    WRITTEN("apiserver_store_write_duration_seconds", "histogram",
-            "Seconds until the store has answered a write.", "operation", write_store),
-    WRITTEN("apiserver_store_write_errors_total", "counter",
-            "Writes that the store refused or lost, including conflicts.", "operation",
-            write_store_errors),
+    PROM_WRITTEN("apiserver_request_total", "counter",
+                 "Requests by verb, resource and status code.", "verb, resource, code",
+                 write_requests),
+    PROM_WRITTEN("apiserver_request_duration_seconds", "histogram",
+                 "Seconds from a request to its response; for a watch, its duration.",
+                 "verb, resource", write_latencies),
+    PROM_WRITTEN("apiserver_admission_controller_admission_duration_seconds", "histogram",
+                 "Seconds of one phase of an admission plug-in.", "name, operation, rejected, type",
+                 write_admission),
+    PROM_WRITTEN("apiserver_store_write_duration_seconds", "histogram",
+                 "Seconds until the store has answered a write.", "operation", write_store),
+    PROM_WRITTEN("apiserver_store_write_errors_total", "counter",
+                 "Writes that the store refused or lost, including conflicts.", "operation",
+                 write_store_errors),
     OF_KIND("apiserver_storage_objects", objects, "Objects of each kind."),
     OF_KIND("apiserver_registered_watchers", watches, "Watches of each kind."),
     OF_KIND("apiserver_watch_cache_events", events,
@@ -311,8 +302,8 @@ static const struct prom_metric rows[] = {
     OF_LEVEL(FLOW "dispatched_requests_total", "counter", begun, "Requests started."),
     OF_LEVEL(FLOW "request_wait_seconds_total", "counter", waited_s,
              "Seconds that the started requests had waited."),
-    WRITTEN(FLOW "rejected_requests_total", "counter", "Requests answered with 429.",
-            "priority_level, reason", write_rejected),
+    PROM_WRITTEN(FLOW "rejected_requests_total", "counter", "Requests answered with 429.",
+                 "priority_level, reason", write_rejected),
     COUNTER(FLOW "exempt_requests_total", exempt, "Requests exempt from queues."),
 };
 
@@ -335,10 +326,10 @@ static const struct prom_metric http_rows[] = {
 
 /* The names that every exporter of Prometheus uses. */
 static const struct prom_metric process_rows[] = {
-    WRITTEN("process_cpu_seconds_total", "counter", "Processor time in seconds, user and system.",
-            NULL, write_cpu),
-    WRITTEN("process_start_time_seconds", "gauge",
-            "Start time of the process, in seconds since 1970.", NULL, write_start),
+    PROM_WRITTEN("process_cpu_seconds_total", "counter",
+                 "Processor time in seconds, user and system.", NULL, write_cpu),
+    PROM_WRITTEN("process_start_time_seconds", "gauge",
+                 "Start time of the process, in seconds since 1970.", NULL, write_start),
     GAUGE("process_resident_memory_bytes", resident_bytes, "Resident memory in bytes."),
     GAUGE("process_virtual_memory_bytes", virtual_bytes, "Virtual memory in bytes."),
     GAUGE("process_open_fds", open_fds, "Open file descriptors."),

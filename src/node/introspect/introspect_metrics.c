@@ -77,21 +77,11 @@ static void write_sync_duration(const struct prom_metric *m, const void *facts, 
 /* ---- rows ---- */
 
 #define FACT(member) PROM_MEMBER(struct facts, member)
-#define GAUGE(metric, member, text)                                 \
-    {                                                               \
-        .name = metric, .type = "gauge", .help = text, FACT(member) \
-    }
-#define COUNTER(metric, member, text)                                 \
-    {                                                                 \
-        .name = metric, .type = "counter", .help = text, FACT(member) \
-    }
+#define GAUGE(metric, member, text) PROM_VALUE(metric, "gauge", text, struct facts, member)
+#define COUNTER(metric, member, text) PROM_VALUE(metric, "counter", text, struct facts, member)
 #define LABELLED(metric, text, name_and_value, member)                                         \
     {                                                                                          \
         .name = metric, .type = "counter", .help = text, .label = name_and_value, FACT(member) \
-    }
-#define WRITTEN(metric, kind, text, labels, function)                                  \
-    {                                                                                  \
-        .name = metric, .type = kind, .help = text, .label = labels, .write = function \
     }
 
 #define REFUSED "tenet_node_refused_total"
@@ -105,13 +95,14 @@ static void write_sync_duration(const struct prom_metric *m, const void *facts, 
 #define ACCEPTED_HELP "Connections and UDP clients of the userspace proxy, by result."
 
 static const struct prom_metric node_rows[] = {
-    WRITTEN("tenet_node_info", "gauge", "1, with the name, version and plug-in of the agent.",
-            "node, version, plugin", write_info),
+    PROM_WRITTEN("tenet_node_info", "gauge", "1, with the name, version and plug-in of the agent.",
+                 "node, version, plugin", write_info),
     GAUGE("tenet_node_ready", view.ready, "Whether pods can be attached."),
-    WRITTEN("tenet_node_drops_total", "counter", "Packets that the datapath dropped, by cause.",
-            "cause", write_drops),
-    WRITTEN("tenet_node_host_drops_total", "counter",
-            "Packets that the host's nftables table dropped, by cause.", "cause", write_host_drops),
+    PROM_WRITTEN("tenet_node_drops_total", "counter",
+                 "Packets that the datapath dropped, by cause.", "cause", write_drops),
+    PROM_WRITTEN("tenet_node_host_drops_total", "counter",
+                 "Packets that the host's nftables table dropped, by cause.", "cause",
+                 write_host_drops),
     GAUGE("tenet_node_switch_in_place", datapath.in_place,
           "Whether Open vSwitch is as it should be."),
     GAUGE("tenet_node_flows", datapath.rules, "Flows that br0 should have."),
@@ -174,10 +165,10 @@ static const struct prom_metric port_rows[] = {
 };
 
 static const struct prom_metric cni_rows[] = {
-    WRITTEN("tenet_node_cni_requests_total", "counter", "Requests of tenet-cni.", "command, result",
-            write_cni_requests),
-    WRITTEN("tenet_node_cni_duration_seconds", "histogram", "Time from a request to its answer.",
-            "command", write_cni_duration),
+    PROM_WRITTEN("tenet_node_cni_requests_total", "counter", "Requests of tenet-cni.",
+                 "command, result", write_cni_requests),
+    PROM_WRITTEN("tenet_node_cni_duration_seconds", "histogram",
+                 "Time from a request to its answer.", "command", write_cni_duration),
 };
 
 static const struct prom_metric proxy_rows[] = {
@@ -201,8 +192,8 @@ static const struct prom_metric proxy_rows[] = {
     COUNTER("tenet_proxy_failures_total", proxy.failures, "Transactions and checks that failed."),
     COUNTER("tenet_proxy_udp_forgotten_total", proxy.forgotten,
             "UDP connections to removed endpoints that were deleted from connection tracking."),
-    WRITTEN("tenet_proxy_sync_duration_seconds", "histogram", "Time of a transaction.", "mode",
-            write_sync_duration),
+    PROM_WRITTEN("tenet_proxy_sync_duration_seconds", "histogram", "Time of a transaction.", "mode",
+                 write_sync_duration),
 };
 
 static const struct prom_metric userspace_rows[] = {
