@@ -250,7 +250,6 @@ static void write_start(const struct prom_metric *m, const void *facts, struct s
 
 /* ---- rows ---- */
 
-#define FACT(member) PROM_MEMBER(struct facts, member)
 #define GAUGE(metric, member, text) PROM_VALUE(metric, "gauge", text, struct facts, member)
 #define COUNTER(metric, member, text) PROM_VALUE(metric, "counter", text, struct facts, member)
 #define OF_KIND(metric, member, text)                                       \
