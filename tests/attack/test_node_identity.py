@@ -97,6 +97,9 @@ def test_objects_of_other_nodes_and_their_pods_are_closed(c):
         assert not now["metadata"].get("labels") and "ownerReferences" not in now["metadata"] and now["spec"]["nodeName"] == "n1"
 
 
+KIND_OF = {"hostsubnets": "HostSubnet", "netnamespaces": "NetNamespace", "clusternetworks": "ClusterNetwork"}
+
+
 def test_the_network_is_not_a_nodes_to_change(c):
     table = []
     for kind, name, body in (("hostsubnets", "n1", {"hostIP": "10.245.2.9"}), ("hostsubnets", "n2", {"hostIP": "10.245.2.9"}),
@@ -106,7 +109,8 @@ def test_the_network_is_not_a_nodes_to_change(c):
         path = f"{NETWORK}/{kind}"
         table += [(f"patch {kind}", "PATCH", f"{path}/{name}", body, MERGE), (f"delete {kind}", "DELETE", f"{path}/{name}"),
                   (f"make {kind}", "POST", path, {"metadata": {"name": "x"}, **body}),
-                  (f"apply {kind}", "PATCH", f"{path}/{name}?fieldManager=x", {"metadata": {"name": name}, **body}, APPLY)]
+                  (f"apply {kind}", "PATCH", f"{path}/{name}?fieldManager=x",
+                   {"apiVersion": "network.openshift.io/v1", "kind": KIND_OF[kind], "metadata": {"name": name}, **body}, APPLY)]
     for path in (f"{RED}/services", f"{RED}/endpoints", "/apis/discovery.k8s.io/v1/namespaces/red/endpointslices",
                  "/apis/networking.k8s.io/v1/namespaces/red/networkpolicies", "/api/v1/namespaces",
                  "/apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies"):

@@ -103,6 +103,10 @@ def test_the_accounts_of_the_project_have_no_more_than_it(c):
     assert refused(c, token, escalations.other_projects()[:20] + escalations.cluster_scope()) == []
 
 
+KIND_OF = {"configmaps": "ConfigMap", "secrets": "Secret", "pods": "Pod", "serviceaccounts": "ServiceAccount",
+           "services": "Service"}
+
+
 def test_bodies_that_name_another_project_are_refused(c):
     """The path says the project: a body that says another one changes neither."""
     table = []
@@ -116,7 +120,7 @@ def test_bodies_that_name_another_project_are_refused(c):
                   (f"move {kind} by JSON", "PATCH", f"{RED}/{kind}/own",
                    [{"op": "replace", "path": "/metadata/namespace", "value": "blue"}], JSON_PATCH),
                   (f"apply {kind}", "PATCH", f"{RED}/{kind}/own?fieldManager=x",
-                   {"apiVersion": "v1", "metadata": {"name": "own", "namespace": "blue"}}, APPLY)]
+                   {"apiVersion": "v1", "kind": KIND_OF[kind], "metadata": {"name": "own", "namespace": "blue"}}, APPLY)]
     assert refused(c, c.ed, table) == []
     for kind in ("configmaps", "secrets", "pods"):
         for name in ("../x", "..", ".", "a/b", "A", "a b", "x" * 300, "a\0b", "a%2fb"):

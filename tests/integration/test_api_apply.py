@@ -87,6 +87,44 @@ def test_client_side_apply_moves_to_server_side(server):
     assert out in ("pod/web unchanged\n", "pod/web configured\n")
 
 
+LABELLED = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: edited, labels: {l: x}}
+data: {kept: "1"}
+"""
+
+
+def test_what_was_edited_after_a_client_side_apply_is_a_conflict(server):
+    """kubectl takes over the fields of its annotation whose value is still that of the annotation."""
+    server.kubectl("apply", "-f", "-", input=LABELLED)
+    server.kubectl("label", "--overwrite", "configmap", "edited", "l=edited", "--field-manager=ed")
+    # Without kubectl's own migration of managedFields, which new versions make before they apply.
+    path, patch = "/api/v1/namespaces/default/configmaps/edited?fieldManager=kubectl", "application/apply-patch+yaml"
+    status, _, answer = call(server, "PATCH", path, LABELLED, patch)
+    assert status == 409
+    assert answer["message"] == 'Apply failed with 1 conflict: conflict with "ed" using v1: .metadata.labels.l'
+    status, _, answer = call(server, "PATCH", path, LABELLED.replace("l: x", "l: edited").replace('"1"', '"2"'), patch)
+    assert status == 200 and answer["data"] == {"kept": "2"} and answer["metadata"]["labels"] == {"l": "edited"}
+    # By kubectl itself.
+    server.kubectl("label", "--overwrite", "configmap", "edited", "l=again", "--field-manager=ed")
+    err = server.kubectl("apply", "--server-side", "-f", "-", input=LABELLED, fails=True)
+    assert 'conflict with "ed" using v1: .metadata.labels.l' in err
+
+
+def test_an_apply_without_a_type_is_refused(server):
+    path, patch = "/api/v1/namespaces/default/configmaps/typeless?fieldManager=m", "application/apply-patch+yaml"
+    for there in (False, True):
+        for body, text in (('{"metadata":{}}', "Incorrect version specified in apply patch. Specified patch version: , expected: v1"),
+                           ('{"kind":"ConfigMap"}', "Specified patch version: , expected: v1"),
+                           ('{"apiVersion":"v1"}', "no corresponding type for /v1, Kind=")):
+            status, _, answer = call(server, "PATCH", path, body, patch)
+            assert status == 400 and answer["reason"] == "BadRequest" and text in answer["message"]
+        if not there:
+            assert call(server, "GET", path)[0] == 404
+            assert call(server, "PATCH", path, '{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1"}}', patch)[0] == 201
+    assert call(server, "GET", path)[2]["data"] == {"a": "1"}
+
+
 def test_conflicts_are_causes(server):
     path = "/api/v1/namespaces/default/configmaps/c?fieldManager="
     patch = "application/apply-patch+yaml"
@@ -102,7 +140,7 @@ def test_conflicts_are_causes(server):
     assert call(server, "GET", "/api/v1/namespaces/default/configmaps/c")[2]["data"] == {"a": "A", "b": "X"}
     status, _, answer = call(server, "PATCH", "/api/v1/namespaces/default/configmaps/c", body % "X", patch)
     assert status == 422 and answer["details"]["causes"][0]["field"] == "fieldManager"
-    status, _, answer = call(server, "PATCH", path + "one", "kind: ConfigMap\ndata: {a: [1]}\n", patch)
+    status, _, answer = call(server, "PATCH", path + "one", "apiVersion: v1\nkind: ConfigMap\ndata: {a: [1]}\n", patch)
     assert status == 400 and "data.a" in answer["message"]
     # A dry run changes nothing, and says what it would.
     status, _, answer = call(server, "PATCH", path + "two&dryRun=All", body % "Z", patch)

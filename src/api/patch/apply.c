@@ -279,15 +279,22 @@ static size_t find_conflicts(const struct json *list, const struct json *own,
 
 /* ---- applying ---- */
 
-/* The fields that kubectl applied by patches, after its annotation; NULL: none. */
-static struct json *last_applied_set(const struct api_schema *s, const struct json *live)
+/* The fields that kubectl applied by patches and that no client has changed since: those whose
+ * live value is still that of the annotation. NULL: none. */
+static struct json *last_applied_set(const struct api_schema *s, const struct json *live,
+                                     const char *version)
 {
     const char *text = json_path_string(live, "metadata", "annotations", LAST_APPLIED, NULL);
-    CLEANUP(json_free) struct json *obj = NULL;
-    if (!text || json_parse(text, strlen(text), &obj, NULL) < 0 || !json_is(obj, JSON_OBJECT)) {
+    CLEANUP(json_free) struct json *obj = NULL, *changed = NULL, *removed = NULL;
+    if (!text || json_parse(text, strlen(text), &obj, NULL) < 0 ||
+        !streq(text_of(obj, "apiVersion"), version)) {
         return NULL;
     }
-    return fieldset_of(s, obj);
+    struct json *set = fieldset_of(s, obj);
+    fieldset_compare(s, obj, live, &changed, &removed);
+    fieldset_subtract(set, changed);
+    fieldset_subtract(set, removed);
+    return set;
 }
 
 /* The annotation is updated with the applied configuration, for clients that return to patches. */
@@ -448,7 +455,7 @@ int api_apply(const struct api_kind *k, const struct json *live, const struct js
     }
     fieldset_compare(s, live, obj, &changed, &removed);
     if (streq(m->name, KUBECTL)) {
-        allowed = last_applied_set(s, live);
+        allowed = last_applied_set(s, live, version);
     }
     if (!force && find_conflicts(list, own, changed, allowed, conflicts, ret_text)) {
         return err_set(e, -EEXIST, "%s", *ret_text);

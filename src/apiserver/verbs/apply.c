@@ -108,6 +108,33 @@ static void attempt_apply(struct write *w, struct outcome *outcome)
     }
 }
 
+/* Checks that the configuration names its type: the type says how its fields are owned, and an
+ * empty document is more likely a mistake than the wish to give up all fields.  The texts are
+ * those of Kubernetes. */
+static int check_type(const struct request *q, const struct json *config, bool scale,
+                      struct outcome *outcome)
+{
+    CLEANUP_FREE char *own = api_kind_api_version(q->kind);
+    const char *want = scale ? API_SCALE_GROUP "/" API_SCALE_VERSION : own;
+    const char *version = json_path_string(config, "apiVersion", NULL);
+    if (!version || !streq(version, want)) {
+        outcome_error(outcome, 400, "BadRequest",
+                      "Incorrect version specified in apply patch. Specified patch version: "
+                      "%.80s, expected: %s",
+                      version ? version : "", want);
+        return -EINVAL;
+    }
+    if (json_string_size(json_get(config, "kind")) == 0) {
+        const char *slash = strchr(want, '/') ? "" : "/";
+        outcome_error(outcome, 400, "BadRequest",
+                      "failed to create typed patch object (%s/%s; %s%s, Kind=): no corresponding "
+                      "type for %s%s, Kind=",
+                      q->namespace ? q->namespace : "", q->name, slash, want, slash, want);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 void handle_apply(struct request *q, struct outcome *outcome)
 {
     CLEANUP(json_free) struct json *config = NULL;
@@ -117,6 +144,9 @@ void handle_apply(struct request *q, struct outcome *outcome)
     }
     struct object_target target = {.kind = q->kind, .namespace = q->namespace, .name = q->name};
     bool scale = streq(q->subresource, "scale");
+    if (check_type(q, config, scale, outcome) < 0) {
+        return;
+    }
     if ((scale ? scale_check_target : object_check_target)(config, &target, &e) < 0) {
         outcome_error(outcome, 400, "BadRequest", "%s", e.text);
         return;

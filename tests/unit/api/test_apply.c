@@ -226,8 +226,9 @@ static void what_kubectl_patched_it_may_apply(void **state)
     struct json *obj = NULL;
     update_as(&obj, "kubectl-client-side-apply", "",
               "{'metadata':{'name':'p','annotations':{'kubectl.kubernetes.io/"
-              "last-applied-configuration':'{\\'metadata\\':{\\'name\\':\\'p\\'},\\'spec\\':{"
-              "\\'hostname\\':\\'h\\'}}'}},'spec':{'hostname':'h','subdomain':'s'}}");
+              "last-applied-configuration':'{\\'apiVersion\\':\\'v1\\',\\'metadata\\':{"
+              "\\'name\\':\\'p\\'},\\'spec\\':{\\'hostname\\':\\'h\\'}}'}},"
+              "'spec':{'hostname':'h','subdomain':'s'}}");
     apply_as(&obj, "kubectl", false, "{'metadata':{'name':'p'},'spec':{'subdomain':'x'}}",
              "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: "
              ".spec.subdomain");
@@ -241,6 +242,43 @@ static void what_kubectl_patched_it_may_apply(void **state)
     assert_string_equal(json_path_string(obj, "metadata", "annotations",
                                          "kubectl.kubernetes.io/last-applied-configuration", NULL),
                         "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"hostname\":\"x\"}}\n");
+    json_free(obj);
+}
+
+/* The label and the image were applied by a patch, then changed by "ed"; the argument stayed. */
+#define EDITED(annotation_version)                                                              \
+    "{'metadata':{'name':'p','labels':{'l':'edited'},'annotations':{'kubectl.kubernetes.io/"    \
+    "last-applied-configuration':'{\\'apiVersion\\':\\'" annotation_version                     \
+    "\\',\\'metadata\\':{\\'name\\':\\'p\\',\\'labels\\':{\\'l\\':\\'x\\'}},\\'spec\\':{"       \
+    "\\'containers\\':[{\\'name\\':\\'c\\',\\'image\\':\\'1\\',\\'tty\\':true},{\\'name\\':\\'" \
+    "gone"                                                                                      \
+    "\\',\\'image\\':\\'1\\'}]}}'}},'spec':{'containers':[{'name':'c','image':'2','tty':true}]}}"
+
+static void kubectl_takes_over_only_what_is_still_as_it_applied_it(void **state)
+{
+    static const struct {
+        const char *config, *conflict;
+    } cases[] = {
+        {"{'metadata':{'name':'p','labels':{'l':'x'}}}",
+         "Apply failed with 1 conflict: conflict with \"ed\" using v1: .metadata.labels.l"},
+        {"{'metadata':{'name':'p'},'spec':{'containers':[{'name':'c','image':'3'}]}}",
+         "Apply failed with 1 conflict: conflict with \"ed\" using v1: "
+         ".spec.containers[name=\"c\"].image"},
+        {"{'metadata':{'name':'p'},'spec':{'containers':[{'name':'c','tty':false}]}}", NULL},
+        {"{'metadata':{'name':'p'},'spec':{'containers':[{'name':'gone','image':'1'}]}}", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct json *obj = NULL;
+        update_as(&obj, "ed", "", EDITED("v1"));
+        apply_as(&obj, "kubectl", false, cases[i].config, cases[i].conflict);
+        json_free(obj);
+    }
+    /* An annotation of another version says nothing about this version's fields. */
+    struct json *obj = NULL;
+    update_as(&obj, "ed", "", EDITED("v2"));
+    apply_as(&obj, "kubectl", false, cases[2].config,
+             "Apply failed with 1 conflict: conflict with \"ed\" using v1: "
+             ".spec.containers[name=\"c\"].tty");
     json_free(obj);
 }
 
@@ -426,6 +464,7 @@ int main(void)
         cmocka_unit_test(sets_and_atomic_values_have_their_own_rules),
         cmocka_unit_test(ports_of_two_protocols_are_two),
         cmocka_unit_test(what_kubectl_patched_it_may_apply),
+        cmocka_unit_test(kubectl_takes_over_only_what_is_still_as_it_applied_it),
         cmocka_unit_test(a_scale_is_owned_apart_from_the_object),
         cmocka_unit_test(an_object_without_a_record_gets_one_when_it_is_first_applied_to),
         cmocka_unit_test(who_applies_nothing_any_more_has_no_record),

@@ -131,6 +131,20 @@ static const struct refusal refusals[] = {
      "application/merge-patch+json"},
     {"PATCH", SUBNETS "/node1", "application/apply-patch+yaml", "{}", 422, "Invalid",
      "fieldManager"},
+    {"PATCH", SUBNETS "/node1?fieldManager=m", "application/apply-patch+yaml", "{\"metadata\":{}}",
+     400, "BadRequest",
+     "Incorrect version specified in apply patch. Specified patch version: , expected: "
+     "network.openshift.io/v1"},
+    {"PATCH", SUBNETS "/new?fieldManager=m", "application/apply-patch+yaml",
+     "{\"apiVersion\":\"v1\",\"kind\":\"HostSubnet\"}", 400, "BadRequest",
+     "Specified patch version: v1, expected: network.openshift.io/v1"},
+    {"PATCH", SUBNETS "/node1?fieldManager=m", "application/apply-patch+yaml",
+     "{\"apiVersion\":\"network.openshift.io/v1\"}", 400, "BadRequest",
+     "no corresponding type for network.openshift.io/v1, Kind="},
+    {"PATCH", PODS "/a?fieldManager=m", "application/apply-patch+yaml", "{\"apiVersion\":\"v1\"}",
+     400, "BadRequest",
+     "failed to create typed patch object (default/a; /v1, Kind=): no corresponding type for /v1, "
+     "Kind="},
     {"DELETE", SUBNETS "/node1", "text/plain", "{}", 415, "UnsupportedMediaType", NULL},
     {"POST", NETS, "application/vnd.kubernetes.protobuf", "k8s", 400, "BadRequest", "protobuf"},
     /* 422 */
