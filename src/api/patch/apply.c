@@ -173,7 +173,7 @@ void api_managed_update(const struct api_kind *k, const struct json *old, struct
     }
     CLEANUP(json_free) struct json *changed = NULL, *removed = NULL;
     CLEANUP_FREE char *version = api_kind_api_version(k);
-    fieldset_compare(api_kind_schema(k), old, obj, &changed, &removed);
+    fieldset_compare(k, old, obj, &changed, &removed);
     if (fieldset_is_empty(changed) && fieldset_is_empty(removed)) {
         return;
     }
@@ -281,7 +281,7 @@ static size_t find_conflicts(const struct json *list, const struct json *own,
 
 /* The fields that kubectl applied by patches and that no client has changed since: those whose
  * live value is still that of the annotation. NULL: none. */
-static struct json *last_applied_set(const struct api_schema *s, const struct json *live,
+static struct json *last_applied_set(const struct api_kind *k, const struct json *live,
                                      const char *version)
 {
     const char *text = json_path_string(live, "metadata", "annotations", LAST_APPLIED, NULL);
@@ -290,8 +290,8 @@ static struct json *last_applied_set(const struct api_schema *s, const struct js
         !streq(text_of(obj, "apiVersion"), version)) {
         return NULL;
     }
-    struct json *set = fieldset_of(s, obj);
-    fieldset_compare(s, obj, live, &changed, &removed);
+    struct json *set = fieldset_of(api_kind_schema(k), obj);
+    fieldset_compare(k, obj, live, &changed, &removed);
     fieldset_subtract(set, changed);
     fieldset_subtract(set, removed);
     return set;
@@ -378,7 +378,7 @@ static int check_config(const struct api_schema *s, const struct json *config, s
     return 0;
 }
 
-static struct json *first_record(const struct api_schema *s, const struct json *live,
+static struct json *first_record(const struct api_kind *k, const struct json *live,
                                  const char *version)
 {
     const struct json *list = json_path(live, "metadata", "managedFields", NULL);
@@ -388,8 +388,9 @@ static struct json *first_record(const struct api_schema *s, const struct json *
     struct json *out = json_array();
     if (live) {
         const struct api_manager before = {.name = BEFORE_FIRST, .subresource = ""};
-        struct json *set = fieldset_of(s, live);
-        json_append(out, entry_new(&before, version, set));
+        CLEANUP(json_free) struct json *changed = NULL, *removed = NULL;
+        fieldset_compare(k, NULL, live, &changed, &removed);
+        json_append(out, entry_new(&before, version, TAKE(changed)));
     }
     return out;
 }
@@ -441,7 +442,7 @@ int api_apply(const struct api_kind *k, const struct json *live, const struct js
     }
     CLEANUP(json_free) struct json *part = effective(k, config, m->subresource);
     CLEANUP(json_free) struct json *set = fieldset_of(s, part);
-    CLEANUP(json_free) struct json *list = first_record(s, live, version);
+    CLEANUP(json_free) struct json *list = first_record(k, live, version);
     CLEANUP(json_free) struct json *obj = live ? json_clone(live) : json_object();
     CLEANUP(json_free) struct json *changed = NULL, *removed = NULL, *allowed = NULL;
     struct json *own = find_entry(list, m, version);
@@ -453,9 +454,10 @@ int api_apply(const struct api_kind *k, const struct json *live, const struct js
         CLEANUP(json_free) struct json *owned = owned_after(list, own, set);
         api_remove_fields(s, obj, json_get(own, "fieldsV1"), owned);
     }
-    fieldset_compare(s, live, obj, &changed, &removed);
+    fieldset_compare(k, live, obj, &changed, &removed);
+    api_drop_emptied(s, obj, live);
     if (streq(m->name, KUBECTL)) {
-        allowed = last_applied_set(s, live, version);
+        allowed = last_applied_set(k, live, version);
     }
     if (!force && find_conflicts(list, own, changed, allowed, conflicts, ret_text)) {
         return err_set(e, -EEXIST, "%s", *ret_text);

@@ -32,7 +32,6 @@ static void add_self(struct json *node)
 
 enum mode {
     APPLIED, /* The set has leaves, elements of lists, members of maps. */
-    ADDED,   /* The set also has maps and lists themselves. */
     ALL,     /* Every node. */
 };
 
@@ -69,6 +68,7 @@ struct walk {
     enum mode mode;
     struct strbuf key; /* Key of the present element. */
     unsigned depth;
+    const struct json *nothing; /* An empty object; NULL: absent structures stay absent. */
 };
 
 static const char *field_key(struct walk *w, const char *name)
@@ -99,7 +99,8 @@ static bool granular(const struct walk *w, const struct api_schema *s, const str
 static struct json *set_of(struct walk *w, const struct api_schema *s, const struct json *v,
                            enum level level);
 
-/* The node of a list's element or an object's member. */
+/* The node of a list's element or an object's member. 'itself': it is in the set, whatever is below
+ * it.  NULL: it and what is below it are not in the set. */
 static struct json *set_of_child(struct walk *w, const struct api_schema *s, const struct json *v,
                                  bool itself, enum level level)
 {
@@ -107,16 +108,19 @@ static struct json *set_of_child(struct walk *w, const struct api_schema *s, con
     struct json *node = set_of(w, s, v, level);
     w->depth--;
     if (itself) {
+        node = node ? node : json_object();
         add_self(node);
     }
     return node;
 }
 
+/* A leaf and an empty object are in the set, and with ALL every node; an empty list of which
+ * elements are owned one by one is not. */
 static struct json *set_of(struct walk *w, const struct api_schema *s, const struct json *v,
                            enum level level)
 {
     struct json *node = json_object();
-    if (!granular(w, s, v)) {
+    if (!granular(w, s, v) || (json_is(v, JSON_OBJECT) && json_count(v) == 0)) {
         return node;
     }
     bool is_list = json_is(v, JSON_ARRAY);
@@ -134,16 +138,17 @@ static struct json *set_of(struct walk *w, const struct api_schema *s, const str
             bool itself = !is_declared(s, name);
             enum level below = level_below(level, name);
             struct json *set = set_of_child(w, api_schema_member(s, name), child, itself, below);
-            if (below != METADATA || json_count(set)) {
+            if (set && (below != METADATA || json_count(set))) {
                 json_set(node, field_key(w, name), set);
             } else {
                 json_free(set);
             }
         }
     }
-    if (level == BELOW &&
-        (w->mode == ALL || (w->mode == ADDED && (is_list || !s || !s->n_fields)))) {
+    if (level == BELOW && w->mode == ALL) {
         add_self(node);
+    } else if (level == BELOW && json_count(node) == 0) {
+        return json_free(node);
     }
     return node;
 }
@@ -162,13 +167,6 @@ struct difference {
     struct json *changed, *removed; /* NULL: nothing. */
 };
 
-static struct json *set_in_mode(struct walk *w, enum mode mode, const struct api_schema *s,
-                                const struct json *v, bool itself, enum level level)
-{
-    w->mode = mode;
-    return set_of_child(w, s, v, itself, level);
-}
-
 static struct difference compare(struct walk *w, const struct api_schema *s, const struct json *a,
                                  const struct json *b, enum level level);
 
@@ -180,9 +178,9 @@ static void compare_child(struct walk *w, const char *key, const struct api_sche
     CLEANUP_FREE char *own = xstrdup(key); /* The buffer is used below. */
     struct difference sub = {0};
     if (!a) {
-        sub.changed = set_in_mode(w, ADDED, s, b, itself, level);
+        sub.changed = set_of_child(w, s, b, itself, level);
     } else if (!b) {
-        sub.removed = set_in_mode(w, ALL, s, a, itself, level);
+        sub.removed = set_of_child(w, s, a, itself, level);
     } else {
         w->depth++;
         sub = compare(w, s, a, b, level);
@@ -202,6 +200,19 @@ static void compare_child(struct walk *w, const char *key, const struct api_sche
     json_free(sub.removed);
 }
 
+/* Whether Go's type of a compiled-in kind always has the structure, so that it is never added or
+ * removed as a whole: those at the top, and the parts of templates.  Others are pointers. */
+static bool is_always_there(const struct walk *w, const struct api_schema *s, enum level level,
+                            const char *name)
+{
+    static const char *const names[] = {"metadata", "spec", "template"};
+    bool is = level == ROOT;
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !is; i++) {
+        is = streq(name, names[i]);
+    }
+    return is && w->nothing && s && s->type == API_OBJECT && s->n_fields && !s->atomic;
+}
+
 static struct difference compare_objects(struct walk *w, const struct api_schema *s,
                                          const struct json *a, const struct json *b,
                                          enum level level)
@@ -215,9 +226,13 @@ static struct difference compare_objects(struct walk *w, const struct api_schema
             if (left_out(level, name) || (side && other)) {
                 continue;
             }
-            compare_child(w, field_key(w, name), api_schema_member(s, name),
-                          side ? json_at(v, i) : other, side ? NULL : json_at(v, i),
-                          !is_declared(s, name), level_below(level, name), &d);
+            const struct api_schema *member = api_schema_member(s, name);
+            if (!other && is_always_there(w, member, level, name)) {
+                other = w->nothing;
+            }
+            compare_child(w, field_key(w, name), member, side ? json_at(v, i) : other,
+                          side ? other : json_at(v, i), !is_declared(s, name),
+                          level_below(level, name), &d);
         }
     }
     return d;
@@ -257,20 +272,20 @@ static struct difference compare(struct walk *w, const struct api_schema *s, con
     if (json_equal(a, b)) {
         return (struct difference){0};
     }
-    struct difference d = {.changed = set_in_mode(w, ADDED, s, b, true, level)};
+    struct difference d = {.changed = set_of_child(w, s, b, true, level)};
     if (granular(w, s, a)) {
-        d.removed = set_in_mode(w, ALL, s, a, false, level);
+        d.removed = set_of_child(w, s, a, false, level);
         json_remove(d.removed, SELF);
     }
     return d;
 }
 
-void fieldset_compare(const struct api_schema *s, const struct json *a, const struct json *b,
+void fieldset_compare(const struct api_kind *k, const struct json *a, const struct json *b,
                       struct json **ret_changed, struct json **ret_removed)
 {
-    struct walk w = {.key = STRBUF_INIT};
-    CLEANUP(json_free) struct json *none = json_object();
-    struct difference d = compare_objects(&w, s, a ? a : none, b, ROOT);
+    CLEANUP(json_free) struct json *nothing = json_object();
+    struct walk w = {.mode = ALL, .key = STRBUF_INIT, .nothing = k->custom ? NULL : nothing};
+    struct difference d = compare_objects(&w, api_kind_schema(k), a ? a : nothing, b, ROOT);
     strbuf_done(&w.key);
     *ret_changed = d.changed ? d.changed : json_object();
     *ret_removed = d.removed ? d.removed : json_object();

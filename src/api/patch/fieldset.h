@@ -18,10 +18,10 @@
 /* The set of all fields of 'obj', an object of the kind with schema 's': those owned after
  * applying it. */
 struct json *fieldset_of(const struct api_schema *s, const struct json *obj);
-/* The differences: '*ret_changed' has fields that 'b' adds or changes, '*ret_removed' those that
- * only 'a' has, with the paths to them. 'a' NULL: everything is added. Both may be empty, never
- * NULL. */
-void fieldset_compare(const struct api_schema *s, const struct json *a, const struct json *b,
+/* The differences of two objects of 'k': '*ret_changed' has fields that 'b' adds or changes,
+ * '*ret_removed' those that only 'a' has, with the paths to them. 'a' NULL: everything is added.
+ * Both may be empty, never NULL. */
+void fieldset_compare(const struct api_kind *k, const struct json *a, const struct json *b,
                       struct json **ret_changed, struct json **ret_removed);
 
 bool fieldset_is_empty(const struct json *set);

@@ -122,7 +122,12 @@ static void remove_members(const struct api_schema *s, struct json *v, const str
         if (!child) {
             continue;
         }
-        if (!owners && !is_metadata) {
+        /* A declared field stays for the sake of what is owned below it; a key of a map has to be
+         * owned itself. */
+        bool declared = api_schema_field(s, name) != NULL;
+        bool stays =
+            declared ? owners != NULL : !fieldset_has(json_at(last, i)) || fieldset_has(owners);
+        if (!stays && !is_metadata) {
             json_remove(v, name);
         } else {
             remove_from(api_schema_member(s, name), child, json_at(last, i), owners, false);
@@ -144,7 +149,7 @@ static void remove_elements(const struct api_schema *s, struct json *v, const st
         strbuf_reset(&key);
         api_schema_element_key(s, all[i], &key);
         const struct json *was = json_get(last, key.data), *owners = json_get(owned, key.data);
-        if (was && fieldset_has(was) && !owners) {
+        if (was && fieldset_has(was) && !fieldset_has(owners)) {
             json_free(all[i]);
             continue;
         }
@@ -172,4 +177,56 @@ void api_remove_fields(const struct api_schema *s, struct json *obj, const struc
                        const struct json *owned)
 {
     remove_from(s, obj, last, owned, true);
+}
+
+static void drop_below(const struct api_schema *s, struct json *obj, const struct json *before);
+
+/* Returns whether the value became empty; otherwise this is done below it. */
+static bool drop_or_descend(const struct api_schema *s, struct json *v, const struct json *before)
+{
+    if (!v || json_type(v) != json_type(before) || !api_schema_is_granular(s, before)) {
+        return false;
+    }
+    if (json_count(v) == 0 && json_count(before)) {
+        return true;
+    }
+    drop_below(s, v, before);
+    return false;
+}
+
+static void drop_below(const struct api_schema *s, struct json *v, const struct json *before)
+{
+    if (json_is(v, JSON_OBJECT)) {
+        for (size_t i = json_count(before); i-- > 0;) {
+            const char *name = json_key_at(before, i);
+            if (drop_or_descend(api_schema_member(s, name), json_get(v, name),
+                                json_at(before, i))) {
+                json_remove(v, name);
+            }
+        }
+        return;
+    }
+    CLEANUP_STRBUF struct strbuf key = STRBUF_INIT;
+    const struct json *item;
+    struct smap have;
+    index_list(s, v, &have);
+    JSON_FOREACH (item, before) {
+        strbuf_reset(&key);
+        api_schema_element_key(s, item, &key);
+        /* An element that is an object has its keys, so it is not empty. */
+        (void) drop_or_descend(api_schema_items(s), smap_get(&have, key.data), item);
+    }
+    smap_done(&have);
+}
+
+void api_drop_emptied(const struct api_schema *s, struct json *obj, const struct json *before)
+{
+    for (size_t i = 0; i < json_count(before); i++) {
+        const char *name = json_key_at(before, i);
+        const struct api_schema *member = api_schema_member(s, name);
+        bool is_map = !member || member->n_fields == 0;
+        if (drop_or_descend(member, json_get(obj, name), json_at(before, i)) && is_map) {
+            json_remove(obj, name);
+        }
+    }
 }

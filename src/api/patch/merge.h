@@ -10,3 +10,6 @@ void api_merge(const struct api_schema *s, struct json *target, const struct jso
 /* Removes from 'obj' the fields of 'last', except those in 'owned' and the paths to them. */
 void api_remove_fields(const struct api_schema *s, struct json *obj, const struct json *last,
                        const struct json *owned);
+/* Removes the lists and maps of 'obj' that became empty since 'before', as Go's types do when they
+ * are written; a structure at the top (spec) stays, because it may be required. */
+void api_drop_emptied(const struct api_schema *s, struct json *obj, const struct json *before);

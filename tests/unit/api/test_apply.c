@@ -282,6 +282,64 @@ static void kubectl_takes_over_only_what_is_still_as_it_applied_it(void **state)
     json_free(obj);
 }
 
+static const struct json *fields_of(const struct json *obj, const char *manager)
+{
+    const struct json *entry;
+    JSON_FOREACH (entry, json_path(obj, "metadata", "managedFields", NULL)) {
+        if (streq_null(json_path_string(entry, "manager", NULL), manager)) {
+            return json_get(entry, "fieldsV1");
+        }
+    }
+    return NULL;
+}
+
+/* The spec is a value of Go's type, which is always there; the security context is a pointer. */
+static void a_structure_that_an_update_adds_is_owned_itself(void **state)
+{
+    struct json *obj = NULL;
+    update_as(&obj, "u", "",
+              "{'metadata':{'name':'p'},'spec':{'securityContext':{'runAsUser':1}}}");
+    expect(fields_of(obj, "u"), "{'f:spec':{'f:securityContext':{'.':{},'f:runAsUser':{}}}}");
+    update_as(
+        &obj, "v", "",
+        "{'metadata':{'name':'p'},'spec':{'securityContext':{'runAsUser':1,'runAsGroup':2}}}");
+    expect(fields_of(obj, "v"), "{'f:spec':{'f:securityContext':{'f:runAsGroup':{}}}}");
+    json_free(obj);
+}
+
+static void an_applied_list_without_elements_is_not_owned(void **state)
+{
+    struct json *obj = NULL;
+    apply_as(&obj, "a", false, "{'metadata':{'finalizers':[],'labels':{}},'spec':{'hostname':'h'}}",
+             NULL);
+    expect(fields_of(obj, "a"), "{'f:metadata':{'f:labels':{}},'f:spec':{'f:hostname':{}}}");
+    json_free(obj);
+}
+
+static void a_map_that_an_apply_empties_vanishes(void **state)
+{
+    struct json *obj = NULL;
+    apply_as(&obj, "a", false, "{'metadata':{'labels':{'x':'1'},'annotations':{}}}", NULL);
+    apply_as(&obj, "b", false, "{'metadata':{'labels':{}}}", NULL);
+    apply_as(&obj, "a", false, "{'metadata':{'annotations':{}}}", NULL);
+    assert_null(json_path(obj, "metadata", "labels", NULL));
+    expect(fields_of(obj, "b"), "{'f:metadata':{'f:labels':{}}}");
+    /* One that was applied without members stays. */
+    expect(json_path(obj, "metadata", "annotations", NULL), "{}");
+    json_free(obj);
+}
+
+static void an_element_that_others_own_only_in_part_goes_with_its_applier(void **state)
+{
+    struct json *obj = NULL;
+    apply_as(&obj, "a", false, "{'spec':{'hostname':'h','containers':[{'name':'n','image':'1'}]}}",
+             NULL);
+    update_as(&obj, "u", "", "{'spec':{'hostname':'h','containers':[{'name':'n','image':'2'}]}}");
+    apply_as(&obj, "a", false, "{'spec':{'hostname':'h'}}", NULL);
+    expect(json_get(obj, "spec"), "{'hostname':'h'}");
+    json_free(obj);
+}
+
 /* Its number comes where the kind has it. */
 static void a_scale_is_owned_apart_from_the_object(void **state)
 {
@@ -465,6 +523,10 @@ int main(void)
         cmocka_unit_test(ports_of_two_protocols_are_two),
         cmocka_unit_test(what_kubectl_patched_it_may_apply),
         cmocka_unit_test(kubectl_takes_over_only_what_is_still_as_it_applied_it),
+        cmocka_unit_test(a_structure_that_an_update_adds_is_owned_itself),
+        cmocka_unit_test(an_applied_list_without_elements_is_not_owned),
+        cmocka_unit_test(a_map_that_an_apply_empties_vanishes),
+        cmocka_unit_test(an_element_that_others_own_only_in_part_goes_with_its_applier),
         cmocka_unit_test(a_scale_is_owned_apart_from_the_object),
         cmocka_unit_test(an_object_without_a_record_gets_one_when_it_is_first_applied_to),
         cmocka_unit_test(who_applies_nothing_any_more_has_no_record),
