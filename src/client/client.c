@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #define MAX_SERVERS 16
+#define QUIET_MS 90000u
 
 struct server {
     char *url;
@@ -20,6 +21,7 @@ struct api_client {
     struct server servers[MAX_SERVERS];
     size_t n_servers, now;
     char *ns;
+    uint64_t quiet_ms;
     struct list calls;
 };
 
@@ -92,6 +94,7 @@ int api_client_with(struct loop *l, const struct kubeconfig *k, const char *user
         .url = k->server, .tls = &tls, .user_agent = user_agent, .bearer_token = k->token};
     struct api_client *c = NEW(struct api_client);
     c->loop = l;
+    c->quiet_ms = QUIET_MS;
     c->ns = xstrdup(k->ns ? k->ns : "default");
     list_init(&c->calls);
     int r = servers_open(c, &cfg, k->more_servers, e);
@@ -153,6 +156,16 @@ const char *api_client_server(const struct api_client *c)
 struct http_client *api_client_http(struct api_client *c)
 {
     return c->servers[c->now].http;
+}
+
+uint64_t api_client_quiet_ms(const struct api_client *c)
+{
+    return c->quiet_ms;
+}
+
+void api_client_set_quiet_ms(struct api_client *c, uint64_t ms)
+{
+    c->quiet_ms = ms;
 }
 
 void api_client_ended(struct api_client *c, const struct http_client *used,

@@ -37,6 +37,10 @@ const char *api_client_server(const struct api_client *c); /* The server in use.
 struct http_client *api_client_http(struct api_client *c);
 void api_client_ended(struct api_client *c, const struct http_client *used,
                       const struct http_result *r);
+/* The time without any data after which an informer replaces its watch by a new one, in
+ * milliseconds; 90,000 unless it is set.  More than the 60 s between a server's bookmarks. */
+uint64_t api_client_quiet_ms(const struct api_client *c);
+void api_client_set_quiet_ms(struct api_client *c, uint64_t ms);
 
 /* 'error': see above; 'obj' is the decoded body (the callback may json_clone it), NULL on failure;
  * 'text' is the server's message on failure. */

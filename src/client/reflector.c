@@ -16,8 +16,6 @@ LOG_MODULE("informer");
 #define PAGE_SIZE 250u /* Objects of one page. */
 /* Requested from the server, so that a silent connection is renewed. */
 #define WATCH_SECONDS 290u
-/* Without even a bookmark for this time the server counts as unreachable. */
-#define WATCH_IDLE_MS 90000u
 #define WATCH_PROVEN_MS 5000u      /* A watch that lasted this long counts as having worked. */
 #define ABSENT_KIND_MS 30000u      /* Delay before an absent kind is requested again. */
 #define EVENT_MAX_SIZE (16u << 20) /* Bytes of one line of the watch. */
@@ -34,6 +32,7 @@ struct reflector {
     bool lost;         /* The loss was reported, the return not yet. */
     bool absent;       /* A log line has said that the server does not know the kind. */
     bool gone;         /* The watch cannot be resumed: the objects must be listed again. */
+    bool open;         /* The server has accepted the watch. */
     char *watch_error; /* The error that the watch reported; NULL: none. */
     uint64_t watch_since_ms;
     struct backoff backoff;
@@ -224,7 +223,9 @@ static bool take_event(struct reflector *r, const char *text, size_t size)
 
 static void watch_opened(void *ctx)
 {
-    connection_regained(ctx);
+    struct reflector *r = ctx;
+    r->open = true;
+    connection_regained(r);
 }
 
 static void watch_data(void *ctx, const char *p, size_t size)
@@ -274,6 +275,14 @@ static void after_watch(struct reflector *r, const char *error)
     }
 }
 
+/* kube-apiserver sends no bookmarks for a kind that has had no event since it began to serve it,
+ * so silence alone does not tell whether the server, or the path to it, is gone. A new watch from
+ * the same version tells: its failure is reported, and if it opens, nothing was missed. */
+static bool is_quiet(const struct reflector *r, const struct http_result *result)
+{
+    return result->error == -ETIMEDOUT && r->open;
+}
+
 static void watch_ended(void *ctx, const struct http_result *result)
 {
     struct reflector *r = ctx;
@@ -282,6 +291,10 @@ static void watch_ended(void *ctx, const struct http_result *result)
     r->watch = NULL;
     strbuf_done(&r->line);
     loop_timer_disarm(r->retry);
+    if (is_quiet(r, result)) {
+        reflector_go(r);
+        return;
+    }
     api_client_ended(r->client, r->watch_http, result);
     if (result->error == 0 && result->status == 200) {
         after_watch(r, error);
@@ -326,11 +339,12 @@ static void reflector_go(struct reflector *r)
     http_escape(r->version, &path);
     static const struct http_stream_ops ops = {
         .opened = watch_opened, .data = watch_data, .ended = watch_ended};
+    r->open = false;
     r->watch_since_ms = loop_now_ms(r->loop);
     r->watch_http = api_client_http(r->client);
-    r->watch =
-        http_stream(api_client_http(r->client), path.data,
-                    r->metadata ? API_ACCEPT_METADATA : "application/json", WATCH_IDLE_MS, &ops, r);
+    r->watch = http_stream(api_client_http(r->client), path.data,
+                           r->metadata ? API_ACCEPT_METADATA : "application/json",
+                           api_client_quiet_ms(r->client), &ops, r);
 }
 
 /* ---- public ---- */

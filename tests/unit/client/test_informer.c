@@ -358,6 +358,74 @@ static void events_are_read_from_any_pieces(void **state)
     }
 }
 
+/* A server that lists nothing and says nothing in its watches, as kube-apiserver does for a kind
+ * without events. */
+struct silent {
+    struct loop *loop;
+    unsigned lists, watches, streams;
+    bool refuses;  /* Watches get no answer. */
+    char *version; /* The one that the latest watch named. */
+};
+
+static void silent_closed(void *ctx)
+{
+    ((struct silent *) ctx)->streams--;
+}
+
+static void answer_silently(void *ctx, struct http_exchange *x)
+{
+    static const char list[] = "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}";
+    struct silent *s = ctx;
+    if (!http_query(x, "watch")) {
+        s->lists++;
+        http_respond(x, 200, "application/json", list, sizeof list - 1);
+    } else if (s->refuses) {
+        http_respond(x, 503, NULL, "", 0);
+    } else {
+        s->watches++;
+        s->streams++;
+        free(s->version);
+        s->version = xstrdup(http_query(x, "resourceVersion"));
+        http_stream_begin(x, 200, "application/json", silent_closed, s);
+    }
+}
+
+/* Its watch is replaced by another one from the same version, and nothing is reported; once that
+ * one fails, the server is gone. */
+static void a_quiet_watch_is_no_loss(void **state)
+{
+    struct harness h = {.loop = loop_new()};
+    struct silent s = {.loop = h.loop};
+    struct err e = {0};
+    struct http_server *server = http_server_new(h.loop, NULL, answer_silently, &s);
+    int fd;
+    assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, &e), 0);
+    h.port = (uint16_t) sock_local_port(fd);
+    assert_int_equal(http_server_add_listener(server, fd, &e), 0);
+    struct mirror m;
+    start(&m, &h, NULL, NULL);
+    assert_int_equal(api_client_quiet_ms(m.client), 90000);
+    api_client_set_quiet_ms(m.client, 20);
+    expect(&m, "! ");
+    bool never = false;
+    for (int i = 0; i < 4000 && s.watches < 4; i++) {
+        loop_run_until(h.loop, &never, 5);
+    }
+    assert_true(s.watches >= 4);
+    assert_int_equal(s.lists, 1);
+    assert_string_equal(s.version, "7");
+    assert_true(s.streams <= 2); /* The previous ones were closed. */
+    assert_string_equal(strbuf_cstr(&m.log), "");
+    s.refuses = true;
+    expect(&m, "down ");
+    s.refuses = false;
+    expect(&m, "up ");
+    stop(&m);
+    http_server_free(server);
+    free(s.version);
+    loop_free(h.loop);
+}
+
 static void managed_fields_are_not_kept(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);
@@ -383,6 +451,7 @@ int main(void)
         cmocka_unit_test(an_error_in_the_watch_is_no_end),
         cmocka_unit_test(it_may_be_freed_in_each_callback),
         cmocka_unit_test(events_are_read_from_any_pieces),
+        cmocka_unit_test(a_quiet_watch_is_no_loss),
         cmocka_unit_test(managed_fields_are_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
