@@ -99,8 +99,7 @@ static const struct role roles[] = {
        "bindings componentstatuses limitranges namespaces namespaces/status nodes nodes/status "
        "persistentvolumes pods/log pods/status replicationcontrollers/status resourcequotas "
        "resourcequotas/status services/status"},
-      {READ, "network.openshift.io",
-       "clusternetworks egressnetworkpolicies hostsubnets netnamespaces"},
+      {READ, "network.openshift.io", "clusternetworks hostsubnets netnamespaces"},
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
       {READ, RBAC_GROUP, "clusterrolebindings clusterroles rolebindings roles"},
       {READ, "certificates.k8s.io", "certificatesigningrequests"},
@@ -184,8 +183,7 @@ static const struct role roles[] = {
     {"system:sdn-reader",
      NULL,
      NULL,
-     {{READ, "network.openshift.io",
-       "clusternetworks egressnetworkpolicies hostsubnets netnamespaces"},
+     {{READ, "network.openshift.io", "clusternetworks hostsubnets netnamespaces"},
       {READ, "core", "endpoints namespaces services"},
       {READ, "discovery.k8s.io", "endpointslices"},
       {READ, "networking.k8s.io", "networkpolicies"},
