@@ -52,6 +52,19 @@ void time_format_s(int64_t wall_ms, char out[TIME_TEXT_SIZE])
     snprintf(out + n, TIME_TEXT_SIZE - n, "Z");
 }
 
+void time_format_http(int64_t wall_ms, char out[TIME_TEXT_SIZE])
+{
+    static const char days[] = "SunMonTueWedThuFriSat";
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    time_t t = (time_t) ((wall_ms - fraction_ms(wall_ms)) / 1000);
+    struct tm tm;
+    gmtime_r(&t, &tm);
+    snprintf(out, TIME_TEXT_SIZE, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * tm.tm_wday,
+             (unsigned) tm.tm_mday % 100, months + 3 * tm.tm_mon,
+             (unsigned) (tm.tm_year + 1900) % 10000, (unsigned) tm.tm_hour % 100,
+             (unsigned) tm.tm_min % 100, (unsigned) tm.tm_sec % 100);
+}
+
 /* Reads exactly 'n' digits at '*s'; -1 when there are fewer. */
 static int digits(const char **s, int n)
 {

@@ -40,6 +40,7 @@ static void response_head(struct http_conn *c, struct http_exchange *x, int stat
         h->keep_alive = false;
     }
     http1_start_response(b, status);
+    strbuf_addf(b, "Date: %s\r\n", http_server_date(c->server));
     if (content_type && http1_add_header(b, "Content-Type", content_type) < 0) {
         log_limited(&header_limit, LOG_WARN, "malformed content type dropped", "status=%d", status);
     }

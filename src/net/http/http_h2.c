@@ -274,12 +274,13 @@ static void submit_head(struct h2_exchange *h, int status, const char *content_t
 {
     struct http_conn *c = h->x.conn;
     char code[8];
-    nghttp2_nv nv[3 + MAX_RESPONSE_FIELDS];
+    nghttp2_nv nv[4 + MAX_RESPONSE_FIELDS];
     size_t n = 0;
     CLEANUP_FREE char *extra = xstrndup(strbuf_cstr(&h->x.extra), h->x.extra.size);
     CLEANUP_STRBUF struct strbuf checked = STRBUF_INIT;
     snprintf(code, sizeof code, "%d", status);
     nv[n++] = nghttp2_field(":status", code);
+    nv[n++] = nghttp2_field("date", http_server_date(c->server));
     if (content_type && http1_add_header(&checked, "content-type", content_type) < 0) {
         log_limited(&header_limit, LOG_WARN, "malformed content type dropped", "status=%d", status);
     } else if (content_type) {

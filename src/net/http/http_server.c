@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The HTTP server as a whole: listeners, deadlines, limits per client address, shutdown. */
 #include "base/log.h"
+#include "base/timeutil.h"
 #include "net/http/http_server_priv.h"
 
 #include <arpa/inet.h>
@@ -268,11 +269,22 @@ static void drain_expired(void *ctx)
     loop_task_queue(&s->drained);
 }
 
+const char *http_server_date(struct http_server *s)
+{
+    int64_t now_ms = time_wall_ms();
+    if (s->date_s != now_ms / 1000) {
+        s->date_s = now_ms / 1000;
+        time_format_http(now_ms, s->date);
+    }
+    return s->date;
+}
+
 struct http_server *http_server_new(struct loop *l, const struct http_limits *limits,
                                     http_handler_fn *fn, void *ctx)
 {
     struct http_server *s = NEW(struct http_server);
     s->loop = l;
+    s->date_s = -1;
     s->limits = limits ? *limits : (struct http_limits){0};
     struct http_limits *m = &s->limits;
     m->max_head = m->max_head ? m->max_head : 32 << 10;

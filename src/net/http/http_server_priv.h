@@ -15,6 +15,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/timeutil.h"
 #include "net/http/http.h"
 #include "net/http/http_out.h"
 #include "wire/http1.h"
@@ -95,8 +96,12 @@ struct http_server {
     loop_fn *done;
     void *done_ctx;
     struct http_stats stats;
+    int64_t date_s; /* The second that 'date' shows. */
+    char date[TIME_TEXT_SIZE];
 };
 
+/* The value of the header Date, made once a second. */
+const char *http_server_date(struct http_server *s);
 /* Accounts for a freed connection. */
 void http_server_conn_gone(struct http_server *s, struct http_source *src);
 

@@ -38,6 +38,24 @@ static void times_are_written_in_utc(void **state)
     }
 }
 
+static void dates_of_http_are_in_greenwich_time(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } table[] = {
+        {784111777999, "Sun, 06 Nov 1994 08:49:37 GMT"}, /* The example of RFC 9110. */
+        {0, "Thu, 01 Jan 1970 00:00:00 GMT"},
+        {951827696789, "Tue, 29 Feb 2000 12:34:56 GMT"},
+        {1798761599000, "Thu, 31 Dec 2026 23:59:59 GMT"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        char out[TIME_TEXT_SIZE];
+        time_format_http(table[i].ms, out);
+        assert_string_equal(out, table[i].text);
+    }
+}
+
 static void rfc_3339_times_are_read(void **state)
 {
     static const struct {
@@ -152,6 +170,7 @@ static void the_monotonic_clock_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dates_of_http_are_in_greenwich_time),
         cmocka_unit_test(times_are_written_in_utc),
         cmocka_unit_test(rfc_3339_times_are_read),
         cmocka_unit_test(ages_read_as_kubectl_prints_them),

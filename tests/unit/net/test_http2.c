@@ -39,6 +39,17 @@ static struct blob *filled(size_t size)
 
 /* ---- requests ---- */
 
+/* The head of the response without the date, which the status has before it. */
+static const char *undated(struct h2_reply *r)
+{
+    char *date = strstr(r->head.data, "\ndate: ");
+    assert_non_null(date);
+    char *end = strchr(date + 1, '\n');
+    assert_int_equal(end - date, sizeof "\ndate: Sun, 06 Nov 1994 08:49:37 GMT" - 1);
+    memmove(date, end, strlen(end) + 1);
+    return r->head.data;
+}
+
 static void requests_are_answered(void **state)
 {
     static const char *const headers[] = {"user-agent", "ua", "authorization", "tok", NULL};
@@ -46,15 +57,14 @@ static void requests_are_answered(void **state)
     struct h2_client *c = h2_client_new(b, 0);
     struct h2_reply *r = h2_ask(c, "PUT", "/a%20b?x=1&q=v%26w", NULL, "hello", 5);
     expect(c, r, 200, "PUT /a b q=v&w [hello]");
-    assert_string_equal(strbuf_cstr(&r->head),
-                        ":status: 200\ncontent-type: text/plain\ncontent-length: 22\n");
+    assert_string_equal(undated(r), ":status: 200\ncontent-type: text/plain\ncontent-length: 22\n");
     r = h2_ask(c, "GET", "/headers", headers, NULL, 0);
     expect(c, r, 200, "tok|ua|t");
     assert_non_null(strstr(r->head.data, "warning: 299 - \"w\"\n"));
     assert_null(strstr(r->head.data, "injected"));
     r = h2_get(c, "/none");
     expect(c, r, 204, "");
-    assert_string_equal(r->head.data, ":status: 204\n");
+    assert_string_equal(undated(r), ":status: 204\n");
     assert_int_equal(r->body.size, 0);
     r = h2_ask(c, "HEAD", "/", NULL, NULL, 0);
     expect(c, r, 200, "");
