@@ -128,6 +128,8 @@ struct api_kind {
     const struct api_view *view;   /* NULL: the kind stores its own objects. */
     bool create_on_update;         /* PUT creates an absent object. */
     bool protobuf;                 /* Its bodies may be protobuf. */
+    bool generation;               /* metadata.generation counts changes of what is wanted. */
+    bool returns_deleted;          /* DELETE answers with the removed object, not a Status. */
     /* Lists and watches contain only the objects that the user may get, unless the user may list
      * the underlying kind. */
     bool personal;

@@ -119,6 +119,7 @@ static void make_version(struct crd *c, const struct json *v, struct crd_version
         .namespaced = streq(json_get_text(c->spec, "scope"), "Namespaced"),
         .status_subresource = json_is(json_get(sub, "status"), JSON_OBJECT),
         .custom = true,
+        .generation = true,
         .prepare = json_is(json_get(sub, "status"), JSON_OBJECT) ? without_status : NULL,
         .selectable = c->labels,
         .schema = crd_schema_make(c->nodes, json_path(v, "schema", "openAPIV3Schema", NULL)),

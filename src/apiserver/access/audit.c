@@ -21,7 +21,6 @@ LOG_MODULE("audit");
 #define MAX_POLICY (1u << 20)
 #define DEFAULT_SIZE (UINT64_C(100) << 20)
 #define DEFAULT_BACKUPS 10
-#define MAX_ID 64
 
 /* ---- the file; worker thread, one at a time ---- */
 
@@ -283,13 +282,12 @@ static void set_time(struct json *o, const char *key)
     json_set_string(o, key, text);
 }
 
-/* Uses the client's Audit-ID if it is valid, so that the lines of several
- * servers can be correlated. */
-static void make_id(const struct http_exchange *x, char out[MAX_ID + 1])
+void audit_make_id(const struct http_exchange *x, char out[AUDIT_ID_MAX + 1])
 {
     const char *given = http_header(x, "audit-id");
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
-    if (given && *given && strlen(given) <= MAX_ID && strspn(given, letters) == strlen(given)) {
+    if (given && *given && strlen(given) <= AUDIT_ID_MAX &&
+        strspn(given, letters) == strlen(given)) {
         memcpy(out, given, strlen(given) + 1);
         return;
     }
@@ -297,7 +295,7 @@ static void make_id(const struct http_exchange *x, char out[MAX_ID + 1])
     if (getrandom(b, sizeof b, 0) != (ssize_t) sizeof b) {
         abort();
     }
-    (void) snprintf(out, MAX_ID + 1,
+    (void) snprintf(out, AUDIT_ID_MAX + 1,
                     "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
                     b[1], b[2], b[3], b[4], b[5], (b[6] & 0x0f) | 0x40, b[7], (b[8] & 0x3f) | 0x80,
                     b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
@@ -347,13 +345,10 @@ static bool is_secret(const struct attributes *a)
             str_has_prefix(a->resource, "oauth"));
 }
 
-struct audit_event *audit_begin(struct audit_log *log, struct http_exchange *x,
+struct audit_event *audit_begin(struct audit_log *log, struct http_exchange *x, const char *id,
                                 const struct user_info *user, const struct attributes *a)
 {
     struct audit_decision d = audit_policy_decide(log->policy, user, a);
-    char id[MAX_ID + 1];
-    make_id(x, id);
-    http_set_header(x, "Audit-Id", id);
     if (d.level == AUDIT_NONE) {
         return NULL;
     }

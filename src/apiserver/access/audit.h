@@ -12,6 +12,7 @@
 #include "net/loop/loop.h"
 
 #define AUDIT_QUEUE_MAX ((size_t) 16 << 20)
+#define AUDIT_ID_MAX 64
 
 struct audit_config {
     const char *path;
@@ -35,10 +36,13 @@ int audit_log_reload(struct audit_log *log, struct err *e);
 
 struct http_exchange;
 struct audit_event;
+/* Makes the value of the request's header Audit-Id: the client's if it is valid, so that the lines
+ * of several servers can be correlated; else a new UUID. */
+void audit_make_id(const struct http_exchange *x, char out[AUDIT_ID_MAX + 1]);
 /* Begins the event with the facts known before authorization ('user' NULL:
  * authentication failed); returns NULL when the request is not audited.  Logs the stage
- * RequestReceived and sets the header Audit-Id. */
-struct audit_event *audit_begin(struct audit_log *log, struct http_exchange *x,
+ * RequestReceived. */
+struct audit_event *audit_begin(struct audit_log *log, struct http_exchange *x, const char *id,
                                 const struct user_info *user, const struct attributes *a);
 /* The request continues with the rights of 'user'. */
 void audit_impersonated(struct audit_event *ev, const struct user_info *user);

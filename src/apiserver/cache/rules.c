@@ -116,14 +116,18 @@ static void drop_server_fields(struct json *meta)
     }
 }
 
-/* Removes members whose value is null, which means absent. */
-static void drop_nulls(struct json *meta)
+/* Removes members whose value is null or empty, which means absent. */
+static void drop_empty(struct json *meta)
 {
     static const char *const fields[] = {
-        "labels",       "annotations", "finalizers", "ownerReferences", "creationTimestamp",
-        "generateName", "name",        "namespace"};
+        "labels",       "annotations",       "finalizers", "ownerReferences",
+        "generateName", "creationTimestamp", "name",       "namespace"};
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-        if (json_is(json_get(meta, fields[i]), JSON_NULL)) {
+        const struct json *v = json_get(meta, fields[i]);
+        bool container = json_is(v, JSON_OBJECT) || json_is(v, JSON_ARRAY);
+        bool is_name = json_is(v, JSON_STRING) && streq(fields[i], "generateName");
+        if (json_is(v, JSON_NULL) || (container && !json_count(v)) ||
+            (is_name && !json_string_size(v))) {
             json_remove(meta, fields[i]);
         }
     }
@@ -140,7 +144,7 @@ void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t n
 {
     struct json *meta = json_get(obj, "metadata");
     drop_server_fields(meta);
-    drop_nulls(meta);
+    drop_empty(meta);
     json_remove(meta, "deletionTimestamp");
     json_remove(meta, "deletionGracePeriodSeconds");
     if (!json_string_size(json_get(meta, "name")) &&
@@ -149,7 +153,10 @@ void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t n
     }
     json_set(meta, "uid", new_uid());
     json_set(meta, "creationTimestamp", time_text(now_ms));
-    json_set_int(meta, "generation", 1);
+    json_remove(meta, "generation");
+    if (k->generation) {
+        json_set_int(meta, "generation", 1);
+    }
     if (k->prepare) {
         k->prepare(obj, NULL);
     }
@@ -212,7 +219,7 @@ void object_prepare_update(const struct api_kind *k, const struct json *old, str
         keep(meta, old_meta, kept[i]);
     }
     drop_server_fields(meta);
-    drop_nulls(meta);
+    drop_empty(meta);
     if (k->status_subresource) {
         keep(obj, old, "status");
     }
@@ -220,7 +227,9 @@ void object_prepare_update(const struct api_kind *k, const struct json *old, str
         k->prepare(obj, old);
     }
     put_defaults(k, obj);
-    if (intent_differs(k, obj, old) || intent_differs(k, old, obj)) {
+    if (!k->generation) {
+        json_remove(meta, "generation");
+    } else if (intent_differs(k, obj, old) || intent_differs(k, old, obj)) {
         json_set_int(meta, "generation", json_get_int_or(json_get(meta, "generation"), 0) + 1);
     }
 }

@@ -15,7 +15,7 @@ LOG_MODULE("security");
 static void begin_audit(struct request *q)
 {
     struct security *s = q->server->security;
-    q->audit = s->audit ? audit_begin(s->audit, q->x, q->user, &q->attributes) : NULL;
+    q->audit = s->audit ? audit_begin(s->audit, q->x, q->audit_id, q->user, &q->attributes) : NULL;
 }
 
 /* Answers 401 without the reason, which is logged only. */
@@ -34,6 +34,8 @@ int filter_request(struct request *q, struct outcome *outcome)
     struct http_exchange *x = q->x;
     CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
     struct err e = {0};
+    audit_make_id(x, q->audit_id);
+    http_set_header(x, "Audit-Id", q->audit_id);
     attributes_parse(&q->attributes, http_method(x), http_path(x), request_flag(q, "watch"),
                      http_query(x, "fieldSelector"));
     int r = authn_request(s, x, &q->user, &e);

@@ -8,6 +8,7 @@
 
 #include "api/table/table.h"
 #include "apiserver/access/attributes.h"
+#include "apiserver/access/audit.h"
 #include "apiserver/access/user.h"
 #include "apiserver/request/outcome.h"
 #include "apiserver/request/server_priv.h"
@@ -48,9 +49,11 @@ struct request {
     struct user_info *impersonator; /* The user who acts as 'user'; NULL: no impersonation. */
     struct attributes attributes;   /* Read from method, path and query. */
     struct audit_event *audit;      /* NULL: not audited. */
-    struct flow_ticket *ticket;     /* The ticket of flow control; NULL: exempt, or released. */
+    char audit_id[AUDIT_ID_MAX + 1];
+    struct flow_ticket *ticket; /* The ticket of flow control; NULL: exempt, or released. */
     /* The server can produce a media type that the client accepts. */
     bool acceptable;
+    bool cacheable; /* The response has a Cache-Control of its own. */
     enum verb verb;
     struct cache_kind *ck;       /* NULL: not a resource of this server. */
     const struct api_kind *kind; /* In the version that the client requested. */

@@ -23,14 +23,29 @@ static void finish(struct request *q, int code, const char *body, size_t size)
     request_free(q);
 }
 
+/* Objects and secrets are not for the caches of proxies. */
+static void forbid_caching(struct request *q)
+{
+    if (!q->cacheable) {
+        http_set_header(q->x, "Cache-Control", "no-cache, private");
+    }
+}
+
 /* 'audited': the same content as JSON, or NULL. */
 static void send_text(struct request *q, int code, const char *content_type,
                       const struct strbuf *text, const struct strbuf *audited)
 {
     struct http_exchange *x = q->x;
+    forbid_caching(q);
     flow_answer(q, text->size);
     finish(q, code, audited ? strbuf_cstr(audited) : NULL, audited ? audited->size : 0);
     http_respond(x, code, content_type, strbuf_cstr(text), text->size);
+}
+
+void respond_stream(struct request *q, loop_fn *closed, void *ctx)
+{
+    forbid_caching(q);
+    http_stream_begin(q->x, 200, "application/json", closed, ctx);
 }
 
 void respond_streamed(struct request *q)
@@ -154,12 +169,11 @@ struct json *status_object(const struct request *q, const struct outcome *o)
     if (o->retry_s) {
         json_set_int(details, "retryAfterSeconds", o->retry_s);
     }
-    if (json_count(details)) {
-        json_set(s, "details", details);
-    } else {
-        json_free(details);
+    /* Always there: clients of Kubernetes read its members without asking. */
+    json_set(s, "details", details);
+    if (o->code >= 400) {
+        json_set_int(s, "code", o->code);
     }
-    json_set_int(s, "code", o->code);
     return s;
 }
 
@@ -216,10 +230,24 @@ struct blob *request_text(const struct request *q, struct blob *text)
     return q->head ? object_text_as(text, q->ck->head, q->head) : blob_ref(text);
 }
 
+/* Position of the brace that opens the metadata, with which the head ends. */
+static size_t metadata_at(const struct request *q)
+{
+    return strlen(q->head ? q->head : q->ck->head) - 1;
+}
+
+void request_write_item(const struct request *q, const struct blob *text, struct strbuf *out)
+{
+    size_t skip = q->kind->custom ? 0 : metadata_at(q) - (sizeof "\"metadata\":" - 1);
+    if (skip) {
+        strbuf_addc(out, '{');
+    }
+    strbuf_add(out, text->data + skip, text->size - skip);
+}
+
 void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out)
 {
-    /* The head ends with the brace that opens the metadata. */
-    size_t start = strlen(q->head ? q->head : q->ck->head) - 1;
+    size_t start = metadata_at(q);
     struct json_scan scan = {0};
     size_t n = json_scan_feed(&scan, text->data + start, text->size - start);
     strbuf_addf(out,
@@ -245,6 +273,7 @@ static void answer_object(struct request *q, int code, struct blob *stored)
     }
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
         flow_answer(q, text->size);
+        forbid_caching(q);
         struct http_exchange *x = q->x;
         finish(q, code, text->data, text->size);
         http_respond_blob(x, code, "application/json", text);

@@ -20,7 +20,12 @@ void respond_error(struct request *q, int code, const char *reason, const char *
 void request_warn(struct request *q, const char *agent, const char *text);
 /* Converts 'text', in the cached version of the request's kind, to the requested version; owned. */
 struct blob *request_text(const struct request *q, struct blob *text);
+/* Appends 'text', which request_text made, as an element of a list: of a compiled-in kind without
+ * kind and apiVersion, which the list says, as in Kubernetes. */
+void request_write_item(const struct request *q, const struct blob *text, struct strbuf *out);
 /* Appends the PartialObjectMetadata of 'text', which request_text made, without parsing it. */
 void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out);
+/* Begins a response of JSON texts as a stream (http_stream_begin). */
+void respond_stream(struct request *q, loop_fn *closed, void *ctx);
 /* Frees a request whose response was a stream that has ended. */
 void respond_streamed(struct request *q);

@@ -146,6 +146,7 @@ static const char *error_status(int status, const char *why, struct strbuf *out)
             json_set_string(o, "reason", reasons[i].reason);
         }
     }
+    json_set(o, "details", json_object());
     json_set_int(o, "code", status);
     json_write(o, 0, out);
     strbuf_addc(out, '\n');

@@ -207,15 +207,18 @@ static void add_item(struct deletion *d, struct blob *stored)
     if (d->items.size) {
         strbuf_addc(&d->items, ',');
     }
-    strbuf_add(&d->items, text->data, text->size);
+    request_write_item(d->q, text, &d->items);
 }
 
-/* The object was removed; 'text' is its last state, 'base' the previous one. */
-static void deleted(struct write *w, const struct object *base, struct outcome *outcome)
+/* The object was removed at 'revision'; 'base' is its last state. */
+static void deleted(struct write *w, const struct object *base, uint64_t revision,
+                    struct outcome *outcome)
 {
     struct deletion *d = w->deletion;
     if (d->collection) {
         add_item(d, base->text);
+    } else if (d->q->kind->returns_deleted) {
+        outcome_object(outcome, 200, object_text_at(base, w->ck->head, revision));
     } else {
         CLEANUP(json_free) struct json *obj = object_parse(base);
         outcome_deleted(outcome, d->q->name, json_path_string(obj, "metadata", "uid", NULL));
@@ -256,7 +259,7 @@ void delete_stored(struct write *w, int error, uint64_t revision, struct outcome
         CLEANUP(blob_unref) struct blob *text = object_text(w->ck->head, w->value, revision);
         marked(w, text, outcome);
     } else {
-        deleted(w, w->base, outcome);
+        deleted(w, w->base, revision, outcome);
     }
 }
 
@@ -377,7 +380,7 @@ static void attempt_delete(struct write *w, struct outcome *outcome)
     grace = sooner ? grace : was;
     if (grace == 0 && !object_has_finalizers(k, obj)) {
         if (d->q->dry_run) {
-            deleted(w, base, outcome);
+            deleted(w, base, base->revision, outcome);
         } else {
             write_delete(w, base, NULL, outcome);
         }

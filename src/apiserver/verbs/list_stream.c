@@ -87,7 +87,7 @@ void list_stream_begin(struct request *q, const struct strbuf *head, struct obje
     for (size_t i = 0; i < n; i++) {
         object_ref(objects[i]);
     }
-    http_stream_begin(q->x, 200, "application/json", closed, s);
+    respond_stream(q, closed, s);
     http_stream_on_drained(q->x, send_slice, s);
     if (send(s, head)) {
         loop_timer_arm(s->stall, STALL_MS);

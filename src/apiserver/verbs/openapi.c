@@ -87,6 +87,7 @@ static bool is_known(struct request *q, const char *hash)
     http_set_header(q->x, "Vary", "Accept-Encoding, Accept");
     if (wanted && streq(wanted, hash)) {
         http_set_header(q->x, "Cache-Control", "public, immutable, max-age=31536000");
+        q->cacheable = true;
     }
     return known && strstr(known, tag);
 }

@@ -294,7 +294,7 @@ void list_write_item(struct request *q, const struct object *o, int64_t now_ms, 
     const struct accept *a = &q->accept;
     CLEANUP(blob_unref) struct blob *text = request_text(q, o->text);
     if (a->form == FORM_OBJECT) {
-        strbuf_add(out, text->data, text->size);
+        request_write_item(q, text, out);
         return;
     }
     if (a->form == FORM_PARTIAL) {

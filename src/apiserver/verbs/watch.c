@@ -455,7 +455,7 @@ void handle_watch(struct request *q, struct outcome *outcome)
     outcome_take_over(outcome);
     flow_release(q);
     filter_streaming(q);
-    http_stream_begin(q->x, 200, "application/json", watch_closed, w);
+    respond_stream(q, watch_closed, w);
     http_stream_on_drained(q->x, catch_up, w);
     if (!p.from_now_on) {
         take_initial(w);

@@ -122,10 +122,14 @@ static void a_new_object_has_what_the_server_decides(void **state)
     json_remove(meta, "uid");
     expect("metadata", meta,
            "{'name':'a','namespace':'red','creationTimestamp':'2026-01-01T00:00:00Z',"
-           "'generation':1,'managedFields':[]}");
+           "'managedFields':[]}");
     /* No two have the same. */
     object_prepare_create(kind("configmaps"), o, NOW);
     assert_string_not_equal(json_path_string(meta, "uid", NULL), uid);
+    /* Only some kinds count changes. */
+    json_set_int(meta, "generation", 7);
+    object_prepare_create(api_kind_find("discovery.k8s.io", "v1", "endpointslices"), o, NOW);
+    assert_int_equal(json_get_int_or(json_get(meta, "generation"), 0), 1);
 }
 
 /* Defaults come from the schema and from the kind's code, which also sets what no client may
@@ -277,12 +281,16 @@ static void an_update_changes_only_what_a_client_may_change(void **state)
         {"nulls", ",'annotations':{'a':'b'}",
          "'annotations':null,'finalizers':null,'ownerReferences':null", "", "{'nodeName':'n'}",
          "'Running'", 3},
+        {"empty maps and lists", ",'annotations':{'a':'b'}",
+         "'annotations':{},'finalizers':[],'ownerReferences':[],'generateName':''", "",
+         "{'nodeName':'n'}", "'Running'", 3},
     };
     /* A kind with a status of its own, and nothing that the server fills in. */
     static const struct api_kind testee = {.group = "",
                                            .version = "v1",
                                            .kind = "Testee",
                                            .plural = "testees",
+                                           .generation = true,
                                            .status_subresource = true};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         CLEANUP_FREE char *old_text = xasprintf(OLD, cases[i].old_more);
@@ -321,7 +329,7 @@ static void an_update_changes_only_what_a_client_may_change(void **state)
     }
     /* Without a status of its own it is a part of the object. */
     static const struct api_kind plain = {
-        .group = "", .version = "v1", .kind = "Plain", .plural = "plains"};
+        .group = "", .version = "v1", .kind = "Plain", .plural = "plains", .generation = true};
     CLEANUP_FREE char *old_text = xasprintf(OLD, "");
     CLEANUP(json_free) struct json *old = parse(old_text);
     CLEANUP(json_free) struct json *o = json_clone(old);
@@ -329,6 +337,9 @@ static void an_update_changes_only_what_a_client_may_change(void **state)
     object_prepare_update(&plain, old, o);
     assert_string_equal(json_path_string(o, "status", "phase", NULL), "Failed");
     assert_int_equal(json_get_int_or(json_path(o, "metadata", "generation", NULL), 0), 4);
+    /* What an older version counted goes with the next change. */
+    object_prepare_update(kind("configmaps"), old, o);
+    assert_null(json_path(o, "metadata", "generation", NULL));
 }
 
 static void a_subresource_changes_its_part_only(void **state)
@@ -359,6 +370,7 @@ static void a_subresource_changes_its_part_only(void **state)
                                            .version = "v1",
                                            .kind = "Testee",
                                            .plural = "testees",
+                                           .generation = true,
                                            .status_subresource = true};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         CLEANUP(json_free) struct json *old = parse(old_text);

@@ -102,7 +102,7 @@ static void each_outcome_becomes_its_response(void **state)
         {fill_nothing, NULL, 500,
          "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
          "\"message\":\"Internal error occurred: the request has no outcome\","
-         "\"reason\":\"InternalError\",\"code\":500}\n"},
+         "\"reason\":\"InternalError\",\"details\":{},\"code\":500}\n"},
         {fill_error, NULL, 503,
          "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
          "\"message\":\"the store is away\",\"reason\":\"ServiceUnavailable\","
@@ -125,10 +125,10 @@ static void each_outcome_becomes_its_response(void **state)
         {fill_deleted, NULL, 200,
          "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\","
          "\"details\":{\"name\":\"web\",\"group\":\"coordination.k8s.io\",\"kind\":\"leases\","
-         "\"uid\":\"1-2-3\"},\"code\":200}\n"},
+         "\"uid\":\"1-2-3\"}}\n"},
         {fill_deleted, "application/yaml", 200,
          "kind: Status\napiVersion: v1\nmetadata: {}\nstatus: Success\ndetails:\n  name: web\n"
-         "  group: coordination.k8s.io\n  kind: leases\n  uid: 1-2-3\ncode: 200\n"},
+         "  group: coordination.k8s.io\n  kind: leases\n  uid: 1-2-3\n"},
         {fill_json, NULL, 201, "{\"a\":1}\n"},
         {fill_json, "application/yaml", 201, "a: 1\n"},
         {fill_text, "application/yaml", 200, "hello"},
