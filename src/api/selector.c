@@ -420,6 +420,12 @@ static int parse_field(const struct api_kind *k, const char *p, size_t n, struct
     }
     CLEANUP_FREE char *label = xstrndup(p, eq);
     int field = api_field_find(k, label);
+    if (field < 0 && !k->selectable && !k->custom) {
+        return err_set(e, -ENOTSUP,
+                       "\"%.80s\" is not a known field selector: only \"metadata.name\", "
+                       "\"metadata.namespace\"",
+                       label);
+    }
     if (field < 0) {
         return err_set(e, -ENOTSUP, "field label not supported: %.80s", label);
     }

@@ -229,12 +229,40 @@ static void validate_update(const struct json *spec, const struct json *old, str
     }
 }
 
+/* Groups of Kubernetes' own have definitions only with an approval, whose value is the address of
+ * a pull request, or says that there is none. */
+static void validate_approval(const struct json *obj, const char *group, struct api_causes *c)
+{
+    static const char key[] = "api-approved.kubernetes.io";
+    if (!group || !(streq(group, "k8s.io") || str_has_suffix(group, ".k8s.io") ||
+                    streq(group, "kubernetes.io") || str_has_suffix(group, ".kubernetes.io"))) {
+        return;
+    }
+    const struct json *value = json_path(obj, "metadata", "annotations", key, NULL);
+    const char *text = json_get_string(value);
+    if (json_string_size(value) == 0) {
+        api_required(c, "metadata.annotations[api-approved.kubernetes.io]",
+                     "protected groups must have approval annotation \"%s\", see "
+                     "https://github.com/kubernetes/enhancements/pull/1111",
+                     key);
+    } else if (!str_has_prefix(text, "unapproved") && !strstr(text, "://")) {
+        api_invalid(c, "metadata.annotations[api-approved.kubernetes.io]", value,
+                    "protected groups must have approval annotation \"%s\" with either a URL or a "
+                    "reason starting with \"unapproved\", see "
+                    "https://github.com/kubernetes/enhancements/pull/1111",
+                    key);
+    }
+}
+
 void kind_crd_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     const struct json *spec = json_get(obj, "spec");
     const char *plural = json_path_string(spec, "names", "plural", NULL);
     const char *group = json_path_string(spec, "group", NULL);
     validate_names(json_get(spec, "names"), c);
+    if (!old) {
+        validate_approval(obj, group, c);
+    }
     CLEANUP_FREE char *name = xasprintf("%s.%s", plural ? plural : "", group ? group : "");
     const struct json *own = json_path(obj, "metadata", "name", NULL);
     if (!streq_null(json_get_string(own), name)) {

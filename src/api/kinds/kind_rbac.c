@@ -81,7 +81,9 @@ void kind_role_binding_defaults(struct json *obj)
     }
 }
 
-static void validate_subject(const char *field, const struct json *s, struct api_causes *c)
+/* 'namespaced': the binding's own namespace is that of accounts that name none. */
+static void validate_subject(const char *field, const struct json *s, bool namespaced,
+                             struct api_causes *c)
 {
     static const char *const core[] = {"", NULL};
     static const char *const rbac[] = {API_RBAC_GROUP, NULL};
@@ -95,16 +97,17 @@ static void validate_subject(const char *field, const struct json *s, struct api
     if (wrong) {
         api_invalid(c, API_FIELD("%s.name", field), name, "%s", wrong);
     }
-    if (account && json_string_size(json_get(s, "namespace")) == 0) {
+    if (account && !namespaced && json_string_size(json_get(s, "namespace")) == 0) {
         api_required(c, API_FIELD("%s.namespace", field), "");
     }
 }
 
-static void validate_binding(const struct json *obj, const struct json *old, struct api_causes *c)
+static void validate_binding(const struct json *obj, const struct json *old, bool namespaced,
+                             struct api_causes *c)
 {
     const struct json *ref = json_get(obj, "roleRef"), *subjects = json_get(obj, "subjects");
     for (size_t i = 0; i < json_count(subjects); i++) {
-        validate_subject(API_FIELD("subjects[%zu]", i), json_at(subjects, i), c);
+        validate_subject(API_FIELD("subjects[%zu]", i), json_at(subjects, i), namespaced, c);
     }
     if (old && !json_equal(ref, json_get(old, "roleRef"))) {
         api_invalid(c, "roleRef", ref, "cannot change roleRef");
@@ -114,7 +117,7 @@ static void validate_binding(const struct json *obj, const struct json *old, str
 void kind_role_binding_validate(const struct json *obj, const struct json *old,
                                 struct api_causes *c)
 {
-    validate_binding(obj, old, c);
+    validate_binding(obj, old, true, c);
 }
 
 void kind_cluster_role_binding_validate(const struct json *obj, const struct json *old,
@@ -125,7 +128,7 @@ void kind_cluster_role_binding_validate(const struct json *obj, const struct jso
     if (!streq(json_get_string(kind), kinds[0])) {
         api_unsupported(c, "roleRef.kind", kind, kinds);
     }
-    validate_binding(obj, old, c);
+    validate_binding(obj, old, false, c);
 }
 
 struct json *kind_role_binding_cell_role(const struct json *obj, int64_t now_ms)

@@ -68,6 +68,23 @@ static void validate_data(const struct json *data, struct api_causes *c)
     }
 }
 
+/* The key, if it is there, holds JSON. */
+static void validate_json(const struct json *data, const char *key, struct api_causes *c)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    CLEANUP(json_free) struct json *v = NULL;
+    const struct json *encoded = json_get(data, key);
+    if (json_is(encoded, JSON_STRING) &&
+        base64_decode(json_get_string(encoded), json_string_size(encoded), &text) == 0 &&
+        json_parse(strbuf_cstr(&text), text.size, &v, NULL) < 0) {
+        CLEANUP(json_free) struct json *hidden = json_string("<secret contents redacted>");
+        api_invalid(c, API_FIELD("data[%s]", key), hidden, "must be JSON");
+    }
+    if (text.data) {
+        explicit_bzero(text.data, text.size);
+    }
+}
+
 void kind_secret_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     static const struct {
@@ -87,6 +104,11 @@ void kind_secret_validate(const struct json *obj, const struct json *old, struct
                 api_required(c, API_FIELD("data[%s]", demands[i].keys[j]), "");
             }
         }
+    }
+    if (streq_null(type, "kubernetes.io/dockerconfigjson")) {
+        validate_json(data, ".dockerconfigjson", c);
+    } else if (streq_null(type, "kubernetes.io/dockercfg")) {
+        validate_json(data, ".dockercfg", c);
     }
     if (streq_null(type, "kubernetes.io/basic-auth") && !json_get(data, "username") &&
         !json_get(data, "password")) {

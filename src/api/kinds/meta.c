@@ -135,6 +135,11 @@ static void validate_owners(const struct json *list, struct api_causes *c)
     bool controller = false;
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *ref = json_at(list, i);
+        if (streq_null(json_path_string(ref, "apiVersion", NULL), "v1") &&
+            streq_null(json_path_string(ref, "kind", NULL), "Event")) {
+            api_invalid(c, "metadata.ownerReferences", ref,
+                        "/v1, Kind=Event is disallowed from being an owner");
+        }
         if (json_get_bool(json_get(ref, "controller"), false)) {
             if (controller) {
                 api_invalid(c, "metadata.ownerReferences", NULL,

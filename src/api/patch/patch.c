@@ -506,6 +506,28 @@ static int merge_object(const struct api_schema *s, struct json *target, const s
     return 0;
 }
 
+/* Whether each $patch says something that a strategic merge patch can. */
+static int check_directives(const struct json *v, struct err *e)
+{
+    static const char *const known[] = {"merge", "replace", "delete"};
+    const char *directive = json_path_string(v, "$patch", NULL);
+    bool is = !directive;
+    for (size_t i = 0; i < ARRAY_SIZE(known) && !is; i++) {
+        is = streq(directive, known[i]);
+    }
+    if (!is) {
+        return err_set(e, -ENOENT, "unrecognized patch type: %.40s", directive);
+    }
+    bool container = json_is(v, JSON_OBJECT) || json_is(v, JSON_ARRAY);
+    for (size_t i = 0; container && i < json_count(v); i++) {
+        int r = check_directives(json_at(v, i), e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
 int api_patch_strategic(const struct api_kind *k, struct json **obj, const struct json *patch,
                         struct err *e)
 {
@@ -514,6 +536,10 @@ int api_patch_strategic(const struct api_kind *k, struct json **obj, const struc
     }
     if (!json_is(*obj, JSON_OBJECT)) {
         return err_set(e, -EINVAL, "only objects can be patched");
+    }
+    int r = check_directives(patch, e);
+    if (r < 0) {
+        return r;
     }
     if (item_says(patch, "replace")) {
         json_free(*obj);

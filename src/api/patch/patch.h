@@ -17,6 +17,6 @@ void api_patch_merge(struct json **obj, const struct json *patch);
 int api_patch_json(struct json **obj, const struct json *patch, struct err *e);
 /* Like a merge patch, but lists with a merge key (containers by name, conditions by type, ...)
  * are merged by it, and the directives $patch, $retainKeys, $setElementOrder and
- * $deleteFromPrimitiveList are executed. -EINVAL. */
+ * $deleteFromPrimitiveList are executed. -EINVAL; -ENOENT: an unknown directive. */
 int api_patch_strategic(const struct api_kind *k, struct json **obj, const struct json *patch,
                         struct err *e);

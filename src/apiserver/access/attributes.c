@@ -115,6 +115,17 @@ static void parse_resource(struct attributes *a, struct reader *r)
     }
 }
 
+/* The older form of a watch: ".../v1/watch/RESOURCE", and the same in a namespace. */
+static bool skip_watch(const char *method, struct reader *r)
+{
+    static const char prefix[] = "/watch/";
+    if (!streq(method, "GET") || !str_has_prefix(r->at, prefix) || !r->at[sizeof prefix - 1]) {
+        return false;
+    }
+    r->at += sizeof prefix - 2;
+    return true;
+}
+
 void attributes_parse(struct attributes *a, const char *method, const char *path, bool watch,
                       const char *field_selector)
 {
@@ -138,6 +149,7 @@ void attributes_parse(struct attributes *a, const char *method, const char *path
         a->verb = lower(&r, method);
         return;
     }
+    watch |= skip_watch(method, &r);
     parse_resource(a, &r);
     a->malformed |= strstr(path, "//") != NULL;
     a->verb = method_verb(method);

@@ -227,6 +227,7 @@ static char *subject_key(const char *ns, const struct json *s)
 {
     const char *kind = json_path_string(s, "kind", NULL), *name = json_path_string(s, "name", NULL);
     const char *in = json_path_string(s, "namespace", NULL);
+    in = in && *in ? in : ns;
     if (!kind || !name) {
         return NULL;
     }

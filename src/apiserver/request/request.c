@@ -124,7 +124,7 @@ static bool param(const char *s, size_t n, const char *want)
 static bool parse_range(const char *s, size_t n, struct accept *ret)
 {
     struct accept a = {0};
-    bool meta_group = false, usable = true, first = true;
+    bool meta_group = false, other_version = false, usable = true, first = true;
     while (n) {
         size_t part = 0;
         while (part < n && s[part] != ';') {
@@ -149,12 +149,15 @@ static bool parse_range(const char *s, size_t n, struct accept *ret)
         } else if (param(p, len, "as=PartialObjectMetadata") ||
                    param(p, len, "as=PartialObjectMetadataList")) {
             a.form = FORM_PARTIAL;
+            a.list = len == sizeof "as=PartialObjectMetadataList" - 1;
         } else if (len > 3 && !strncasecmp(p, "as=", 3)) {
             usable = false;
         } else if (param(p, len, "g=meta.k8s.io")) {
             meta_group = true;
         } else if (param(p, len, "v=v1beta1")) {
             a.v1beta1 = true;
+        } else if (len > 2 && !strncasecmp(p, "v=", 2) && !param(p, len, "v=v1")) {
+            other_version = true;
         } else if (param(p, len, "q=0")) {
             usable = false;
         }
@@ -165,7 +168,7 @@ static bool parse_range(const char *s, size_t n, struct accept *ret)
             n--;
         }
     }
-    if (!usable || (a.form != FORM_OBJECT && (!meta_group || a.yaml))) {
+    if (!usable || (a.form != FORM_OBJECT && (!meta_group || other_version || a.yaml))) {
         return false;
     }
     *ret = a;
@@ -215,14 +218,15 @@ int request_body(struct request *q, struct json **ret, struct err *e)
     size_t size;
     const char *body = http_body(q->x, &size);
     CLEANUP_FREE char *type = request_content_type(q);
+    bool patches = q->verb == VERB_PATCH;
     if (streq(type, "application/yaml") || streq(type, "application/x-yaml") ||
-        streq(type, APPLY_TYPE)) {
+        (patches && streq(type, APPLY_TYPE))) {
         return yaml_parse(body, size, ret, e);
     }
     if (streq(type, "application/vnd.kubernetes.protobuf")) {
         return api_proto_decode(body, size, ret, e);
     }
-    if (!streq(type, "application/json") && !str_has_suffix(type, "+json")) {
+    if (!streq(type, "application/json") && !(patches && str_has_suffix(type, "+json"))) {
         return err_set(e, -EPROTONOSUPPORT,
                        "the body of the request was in an unknown format - accepted media types "
                        "include: application/json, application/yaml");

@@ -32,6 +32,7 @@ enum form { FORM_OBJECT, FORM_TABLE, FORM_PARTIAL };
 
 struct accept {
     enum form form;
+    bool list; /* The form is PartialObjectMetadataList. */
     bool yaml;
     bool v1beta1; /* Version of the Table or PartialObjectMetadata. */
     bool pretty;

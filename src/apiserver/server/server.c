@@ -228,6 +228,34 @@ static void dispatch(struct request *q, struct outcome *outcome)
     }
 }
 
+/* Whether the response is in the requested form for a list, or for an object.  The events of a
+ * watch are in either. */
+static bool is_form_of_verb(const struct request *q)
+{
+    bool list = q->verb == VERB_LIST || q->verb == VERB_DELETE_COLLECTION;
+    return q->accept.form != FORM_PARTIAL || q->verb == VERB_WATCH || q->accept.list == list;
+}
+
+/* Whether the query asks for something that exists; else the outcome is filled. */
+static bool is_query_valid(const struct request *q, struct outcome *outcome)
+{
+    const char *timeout = http_query(q->x, "timeoutSeconds");
+    const char *include = http_query(q->x, "includeObject");
+    uint64_t seconds;
+    if (timeout && *timeout && str_to_u64(timeout, INT32_MAX, &seconds) < 0) {
+        outcome_error(outcome, 400, "BadRequest", "timeoutSeconds: Invalid value: \"%.40s\"",
+                      timeout);
+        return false;
+    }
+    if (q->accept.form == FORM_TABLE && include && *include && !streq(include, "None") &&
+        !streq(include, "Metadata") && !streq(include, "Object")) {
+        outcome_error(outcome, 400, "BadRequest", "unrecognized includeObject value: \"%.40s\"",
+                      include);
+        return false;
+    }
+    return true;
+}
+
 static void handle(struct request *q, struct outcome *outcome)
 {
     const struct apiserver *a = q->server;
@@ -244,6 +272,14 @@ static void handle(struct request *q, struct outcome *outcome)
         outcome_error(outcome, 406, "NotAcceptable",
                       "only the following media types are accepted: application/json, "
                       "application/yaml");
+    } else if (!is_form_of_verb(q)) {
+        outcome_error(outcome, 406, "NotAcceptable",
+                      q->accept.list ? "you requested PartialObjectMetadataList, but the requested "
+                                       "object is not a list"
+                                     : "you requested PartialObjectMetadata, but the requested "
+                                       "object is a list");
+    } else if (!is_query_valid(q, outcome)) {
+        return;
     } else if (a->stopping || !a->cache.ready) {
         outcome_error(outcome, 503, "ServiceUnavailable",
                       a->stopping ? "the server is shutting down" : "the registry is being loaded");

@@ -68,15 +68,7 @@ int selection_parse(struct request *q, struct selection *ret, struct outcome *ou
     if (fields && *fields) {
         int r = api_selector_parse_fields(k, fields, &s.fields, &e);
         if (r < 0) {
-            if (r == -ENOTSUP) {
-                outcome_error(outcome, 400, "BadRequest",
-                              "Unable to find \"%s/%s, Resource=%s\" that match label selector "
-                              "\"%s\", field selector \"%.200s\": %s",
-                              k->group, k->version, k->plural, labels ? labels : "", fields,
-                              e.text);
-            } else {
-                outcome_error(outcome, 400, "BadRequest", "%s", e.text);
-            }
+            outcome_error(outcome, 400, "BadRequest", "%s", e.text);
             selection_done(&s);
             return r;
         }
@@ -281,6 +273,10 @@ static int parse_revision(struct request *q, struct list_request *l, struct outc
 static int list_parse(struct request *q, struct list_request *l, struct outcome *outcome)
 {
     const char *limit = http_query(q->x, "limit");
+    uint64_t below_zero;
+    if (limit && *limit == '-' && str_to_u64(limit + 1, INT64_MAX, &below_zero) == 0) {
+        limit = NULL; /* A negative limit is none. */
+    }
     if (limit && *limit && str_to_u64(limit, INT64_MAX, &l->limit) < 0) {
         outcome_error(outcome, 400, "BadRequest", "limit: Invalid value: \"%.40s\"", limit);
         return -EINVAL;

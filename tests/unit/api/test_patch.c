@@ -237,19 +237,24 @@ static void strategic_patches_merge_lists_by_their_key(void **state)
 
 static void malformed_strategic_patches_are_refused(void **state)
 {
-    static const char *const cases[] = {
-        "[]",
-        "{\"spec\":{\"containers\":[{\"image\":\"x\"}]}}",
-        "{\"spec\":{\"containers\":[\"x\"]}}",
-        "{\"spec\":{\"$patch\":\"burn\"}}",
+    static const struct {
+        const char *patch;
+        int error;
+    } cases[] = {
+        {"[]", -EINVAL},
+        {"{\"spec\":{\"containers\":[{\"image\":\"x\"}]}}", -EINVAL},
+        {"{\"spec\":{\"containers\":[\"x\"]}}", -EINVAL},
+        {"{\"$patch\":\"delete\"}", -EINVAL},
+        {"{\"spec\":{\"$patch\":\"burn\"}}", -ENOENT},
+        {"{\"spec\":{\"absent\":{\"x\":[{\"$patch\":\"burn\"}]}}}", -ENOENT},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct json *obj = parse("{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}");
-        CLEANUP(json_free) struct json *patch = parse(cases[i]);
+        CLEANUP(json_free) struct json *patch = parse(cases[i].patch);
         struct err e = {0};
         int r = api_patch_strategic(api_kind_by_alias("pods"), &obj, patch, &e);
-        if (r != -EINVAL || !e.text[0]) {
-            fail_msg("%s: %d", cases[i], r);
+        if (r != cases[i].error || !e.text[0]) {
+            fail_msg("%s: %d", cases[i].patch, r);
         }
         json_free(obj);
     }

@@ -166,10 +166,13 @@ static void bindings_give_in_their_namespace_only(void **state)
     /* A ClusterRoleBinding cannot name a Role. */
     bind(r, NULL, "b", "Role", "reader", "[{'kind': 'User', 'name': 'jane'}]");
     assert_false(allows(r, jane, "get - pods blue p"));
-    /* A subject of another kind, or an account without a namespace, is nobody. */
+    /* A subject of another kind is no user; an account without a namespace is of the binding's. */
     bind(r, "gray", "b", "ClusterRole", "reader",
          "[{'kind': 'Robot', 'name': 'robot', 'namespace': 'red'},"
          "{'kind': 'ServiceAccount', 'name': 'robot'}]");
+    assert_false(allows(r, sa, "list - pods gray -"));
+    bind(r, "red", "own", "ClusterRole", "reader", "[{'kind': 'ServiceAccount', 'name': 'robot'}]");
+    assert_true(allows(r, sa, "list - pods red -"));
     assert_false(allows(r, sa, "list - pods gray -"));
     /* A User called like the group is not the group. */
     bind(r, "green", "b", "ClusterRole", "reader", "[{'kind': 'User', 'name': 'dev'}]");

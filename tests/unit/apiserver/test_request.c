@@ -261,8 +261,11 @@ static void an_accept_header_names_the_form(void **state)
     }
 }
 
+static bool patching;
+
 static void parse_type(struct request *q, struct strbuf *out)
 {
+    q->verb = patching ? VERB_PATCH : VERB_CREATE;
     CLEANUP_FREE char *type = request_content_type(q);
     CLEANUP(json_free) struct json *v = NULL;
     struct err e = {0};
@@ -277,6 +280,7 @@ static void the_content_type_selects_the_parser_of_the_body(void **state)
 {
     static const struct {
         const char *type, *body, *want;
+        bool patching;
     } cases[] = {
         {"", "{\"a\": 1}", "application/json read"},
         {"Content-Type:\r\n", "{\"a\": 1}", "application/json read"},
@@ -286,11 +290,16 @@ static void the_content_type_selects_the_parser_of_the_body(void **state)
         {"Content-Type: application/yaml\r\n", "a: 1", "application/yaml read"},
         {"Content-Type: application/x-yaml\r\n", "a: 1", "application/x-yaml read"},
         {"Content-Type: application/apply-patch+yaml\r\n", "a: 1",
-         "application/apply-patch+yaml read"},
+         "application/apply-patch+yaml read", true},
         {"Content-Type: application/merge-patch+json\r\n", "{}",
-         "application/merge-patch+json read"},
+         "application/merge-patch+json read", true},
         {"Content-Type: application/merge-patch+json\r\n", "a: 1",
-         "application/merge-patch+json malformed"},
+         "application/merge-patch+json malformed", true},
+        /* A patch's type makes no object. */
+        {"Content-Type: application/apply-patch+yaml\r\n", "a: 1",
+         "application/apply-patch+yaml unknown"},
+        {"Content-Type: application/merge-patch+json\r\n", "{}",
+         "application/merge-patch+json unknown"},
         {"Content-Type: application/vnd.kubernetes.protobuf\r\n", "{}",
          "application/vnd.kubernetes.protobuf malformed"},
         {"Content-Type: text/plain\r\n", "{}", "text/plain unknown"},
@@ -298,6 +307,7 @@ static void the_content_type_selects_the_parser_of_the_body(void **state)
     };
     parse = parse_type;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        patching = cases[i].patching;
         CLEANUP_FREE char *text =
             xasprintf("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n"
                       "%s\r\n%s",
