@@ -163,6 +163,12 @@ def test_groups_of_kubernetes_need_an_approval(server):
     crd["metadata"]["annotations"] = {key: "yes"}
     refused(server, "POST", path, crd, 422, "either a URL or a reason")
     crd["metadata"]["annotations"] = {key: "unapproved, for a test"}
+    # The types of a value that may be either are the only ones below anyOf.
+    either = [{"type": "integer"}, {"type": "string"}]
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"] = {"port": {"anyOf": either, "type": "string"}}
+    refused(server, "POST", path, crd, 422, "anyOf[0].type: Forbidden: must be empty to be structural")
+    schema["properties"] = {"port": {"anyOf": either, "x-kubernetes-int-or-string": True}}
     assert call(server, "POST", path, crd)[0] == 201
 
 

@@ -6,6 +6,7 @@
 #include "api/pattern.h"
 #include "base/mem.h"
 
+#define OPEN "x-kubernetes-preserve-unknown-fields"
 #define MAX_KEYS 16 /* Keys of a list's elements. */
 
 /* Position of a node in a schema. */
@@ -14,6 +15,7 @@ struct place {
     bool root;
     /* Below allOf, anyOf, oneOf or not: values are checked, no fields are declared. */
     bool in_junctor;
+    bool typed; /* In a junctor: 'type' may be there, as in anyOf of x-kubernetes-int-or-string. */
 };
 
 static void check(const struct json *s, struct place at, struct api_causes *c);
@@ -62,7 +64,8 @@ static void check_forbidden(const struct json *s, const char *field, struct api_
     }
 }
 
-static void check_junctor_only(const struct json *s, const char *field, struct api_causes *c)
+static void check_junctor_only(const struct json *s, const char *field, bool typed,
+                               struct api_causes *c)
 {
     static const char *const keys[] = {"description",
                                        "default",
@@ -79,6 +82,9 @@ static void check_junctor_only(const struct json *s, const char *field, struct a
                           "must be undefined to be structural");
         }
     }
+    if (is_set(s, "type") && !typed) {
+        api_forbidden(c, API_FIELD("%s.type", field), "must be empty to be structural");
+    }
 }
 
 /* ---- values ---- */
@@ -93,7 +99,7 @@ static void check_numbers(const struct json *s, const char *field, struct api_ca
                                         "nullable",
                                         "uniqueItems",
                                         "x-kubernetes-int-or-string",
-                                        "x-kubernetes-preserve-unknown-fields",
+                                        OPEN,
                                         "x-kubernetes-embedded-resource"};
     int64_t n;
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -108,6 +114,10 @@ static void check_numbers(const struct json *s, const char *field, struct api_ca
     }
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
         (void) api_field_bool(c, API_FIELD("%s.%s", field, flags[i]), json_get(s, flags[i]));
+    }
+    const struct json *open = json_get(s, OPEN);
+    if (json_is(open, JSON_BOOL) && !json_get_bool(open, false)) {
+        api_invalid(c, API_FIELD("%s.%s", field, OPEN), open, "must be true or undefined");
     }
     const char *step = json_number_text(json_get(s, "multipleOf"));
     if (step && (step[0] == '-' || !strpbrk(step, "123456789"))) {
@@ -353,6 +363,7 @@ static void check_default(const struct json *s, const char *field, struct api_ca
 static void check_junctors(const struct json *s, struct place at, struct api_causes *c)
 {
     static const char *const keys[] = {"allOf", "anyOf", "oneOf"};
+    bool either = flag(s, "x-kubernetes-int-or-string") || at.typed;
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
         const struct json *list = json_get(s, keys[i]);
         if (!api_field_array(c, API_FIELD("%s.%s", at.field, keys[i]), list)) {
@@ -360,7 +371,9 @@ static void check_junctors(const struct json *s, struct place at, struct api_cau
         }
         for (size_t k = 0; k < json_count(list); k++) {
             CLEANUP_FREE char *field = xasprintf("%s.%s[%zu]", at.field, keys[i], k);
-            check(json_at(list, k), (struct place){.field = field, .in_junctor = true}, c);
+            bool typed = either && !streq(keys[i], "oneOf");
+            check(json_at(list, k),
+                  (struct place){.field = field, .in_junctor = true, .typed = typed}, c);
         }
     }
     if (is_set(s, "not")) {
@@ -400,7 +413,7 @@ static void check(const struct json *s, struct place at, struct api_causes *c)
     size_t before = c->n;
     check_forbidden(s, at.field, c);
     if (at.in_junctor) {
-        check_junctor_only(s, at.field, c);
+        check_junctor_only(s, at.field, at.typed, c);
     }
     check_type(s, at, c);
     check_values(s, at.field, c);

@@ -201,11 +201,14 @@ static void compare_child(struct walk *w, const char *key, const struct api_sche
 }
 
 /* Whether Go's type of a compiled-in kind always has the structure, so that it is never added or
- * removed as a whole: those at the top, and the parts of templates.  Others are pointers. */
+ * removed as a whole: those at the top, parts of templates, and a few others.  The rest are
+ * pointers. */
 static bool is_always_there(const struct walk *w, const struct api_schema *s, enum level level,
                             const char *name)
 {
-    static const char *const names[] = {"metadata", "spec", "template"};
+    static const char *const names[] = {
+        "metadata",        "spec",     "template",     "names",          "nodeInfo",
+        "daemonEndpoints", "strategy", "loadBalancer", "updateStrategy", "jobTemplate"};
     bool is = level == ROOT;
     for (size_t i = 0; i < ARRAY_SIZE(names) && !is; i++) {
         is = streq(name, names[i]);

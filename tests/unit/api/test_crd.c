@@ -177,6 +177,14 @@ static const struct {
     {"[{'op':'add','path':'" SPEC "/properties/one/oneOf/0/default','value':1}]",
      "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[one].oneOf[0].default",
      "undefined to be structural"},
+    {"[{'op':'add','path':'" SPEC "/properties/one/oneOf/0/type','value':'string'}]",
+     "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[one].oneOf[0].type",
+     "must be empty to be structural"},
+    {"[{'op':'add','path':'" SPEC "/properties/color/x-kubernetes-preserve-unknown-fields',"
+     "'value':false}]",
+     COLOR ".x-kubernetes-preserve-unknown-fields", "must be true or undefined"},
+    {"[{'op':'replace','path':'/spec/group','value':'example.k8s.io'}]",
+     "metadata.annotations[api-approved.kubernetes.io]", "protected groups"},
     {"[{'op':'add','path':'" SCHEMA "/properties/metadata/properties/labels',"
      "'value':{'type':'object'}}]",
      "spec.versions[0].schema.openAPIV3Schema.properties[metadata]", "name and generateName"},
