@@ -5,6 +5,7 @@ The objects are custom resources whose schema has each kind of list and map.  ap
 sigs.k8s.io/structured-merge-diff; the master gets the same steps as requests."""
 import http.client
 import json
+import os
 import pathlib
 import random
 import re
@@ -107,7 +108,7 @@ def oracle(tmp_path_factory):
     """The program, built with Debian's package of the library."""
     tmp = tmp_path_factory.mktemp("oracle")
     env = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(tmp / "cache"), "HOME": str(tmp),
-           "PATH": "/usr/bin:/bin", "GOFLAGS": "-p=2", "CGO_ENABLED": "0"}
+           "PATH": os.environ["PATH"], "GOFLAGS": "-p=2", "CGO_ENABLED": "0"}
     subprocess.run(["go", "build", "-o", tmp / "oracle", HERE / "apply_oracle.go"], env=env, check=True)
     return tmp / "oracle"
 
