@@ -287,7 +287,7 @@ static struct json *last_applied_set(const struct api_kind *k, const struct json
     const char *text = json_path_string(live, "metadata", "annotations", LAST_APPLIED, NULL);
     CLEANUP(json_free) struct json *obj = NULL, *changed = NULL, *removed = NULL;
     if (!text || json_parse(text, strlen(text), &obj, NULL) < 0 ||
-        !streq(text_of(obj, "apiVersion"), version)) {
+        !streq(json_get_text(obj, "apiVersion"), version)) {
         return NULL;
     }
     struct json *set = fieldset_of(api_kind_schema(k), obj);
