@@ -28,8 +28,10 @@ static struct loop *loop;
 static struct host_proxy *proxy;
 static bool restored;
 static const char *annotations = "";
+static const char *endpoint_kind = "Pod"; /* The kind of the endpoints' targetRef. */
 static unsigned n_wanted;
 static char told_text[256];
+static int told_error;
 
 static char *sh(const char *command)
 {
@@ -90,9 +92,9 @@ static struct sdn_service *make_service(const char *name, const char *spec, cons
         struct json *slice = parse(
             "{\"addressType\":\"IPv4\",\"metadata\":{\"labels\":{\"kubernetes.io/service-name\":"
             "\"%s\"}},\"ports\":[{\"name\":\"p\",\"port\":%u,\"protocol\":\"%s\"}],\"endpoints\":"
-            "[{\"addresses\":[\"%s\"],\"nodeName\":\"%s\",\"targetRef\":{\"kind\":\"Pod\","
+            "[{\"addresses\":[\"%s\"],\"nodeName\":\"%s\",\"targetRef\":{\"kind\":\"%s\","
             "\"namespace\":\"t\",\"name\":\"x\"}}]}",
-            name, port, protocol, ip, node);
+            name, port, protocol, ip, node, endpoint_kind);
         if (sdn_slice_parse(slice, &slices[n++], &e) < 0) {
             fail_msg("%s", e.text);
         }
@@ -130,7 +132,7 @@ static void set(const char *name, const char *spec, const char *protocol, const 
 static void on_told(void *ctx, int error, const char *text, bool was_restored)
 {
     (void) ctx;
-    (void) error;
+    told_error = error;
     snprintf(told_text, sizeof told_text, "%s", text);
     restored = restored || was_restored;
 }
@@ -228,9 +230,20 @@ static int setup(void **state)
     return 0;
 }
 
+static int setup_userspace(void **state)
+{
+    (void) state;
+    loop = loop_new();
+    open_proxy(SERVICES_USERSPACE);
+    settle();
+    return 0;
+}
+
 static int teardown(void **state)
 {
     (void) state;
+    annotations = "";
+    endpoint_kind = "Pod";
     close_proxy();
     loop_free(loop);
     run("nft flush ruleset");
@@ -701,6 +714,372 @@ static void many_services_come_and_go(void **state)
     assert_int_equal(host_proxy_get_stats(proxy)->failures, 0);
 }
 
+/* ---- the userspace proxy ---- */
+
+static int connect_to(int type, const char *ip, uint16_t port)
+{
+    struct sockaddr_in sa = address(ip, port);
+    int fd = socket(AF_INET, type, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *) &sa, sizeof sa), 0);
+    return fd;
+}
+
+static int accept_one(int server)
+{
+    run_until(waits, server);
+    int fd = accept(server, NULL, NULL);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* Sends and expects exactly these bytes at the other end. */
+static void pass(int from, int to, const char *text)
+{
+    char got[64] = "";
+    assert_int_equal(send(from, text, strlen(text), 0), strlen(text));
+    run_until(waits, to);
+    assert_int_equal(recv(to, got, sizeof got, 0), strlen(text));
+    assert_string_equal(got, text);
+}
+
+static void assert_ends(int fd)
+{
+    char c;
+    run_until(waits, fd);
+    assert_int_equal(recv(fd, &c, 1, 0), 0);
+}
+
+static void assert_reset(int fd)
+{
+    char c;
+    run_until(waits, fd);
+    assert_int_equal(recv(fd, &c, 1, 0), -1);
+    assert_int_equal(errno, ECONNRESET);
+    close(fd);
+}
+
+static bool has_connections(int n)
+{
+    return host_proxy_get_stats(proxy)->userspace->connections == (size_t) n;
+}
+
+static void the_userspace_proxy_passes_single_bytes_and_ends_of_each_direction(void **state)
+{
+    (void) state;
+    int server = serve(SOCK_STREAM, "10.128.0.5", 8080);
+    set("web", CLUSTER_IP(""), "TCP", "10.128.0.5:8080@node-a");
+    int client = connect_to(SOCK_STREAM, "172.30.0.10", 80), peer = accept_one(server);
+    pass(client, peer, "a");
+    pass(peer, client, "b");
+    pass(client, peer, "many bytes at once");
+    shutdown(client, SHUT_WR);
+    assert_ends(peer);
+    pass(peer, client, "c");
+    assert_true(has_connections(1));
+    close(peer);
+    assert_ends(client);
+    run_until(has_connections, 0);
+    close(client);
+    close(server);
+}
+
+static void the_userspace_proxy_tries_the_next_endpoint(void **state)
+{
+    (void) state;
+    int server = serve(SOCK_STREAM, "10.128.0.6", 8080);
+    set("web", CLUSTER_IP(""), "TCP", TWO);
+    for (int i = 0; i < 2; i++) {
+        int client = connect_to(SOCK_STREAM, "172.30.0.10", 80), peer = accept_one(server);
+        pass(peer, client, "x");
+        close(peer);
+        close(client);
+    }
+    assert_int_equal(host_proxy_get_stats(proxy)->userspace->retried, 1);
+    close(server);
+}
+
+static int which_waits(const int *servers)
+{
+    uint64_t end = time_mono_ms() + WAIT_MS;
+    while (!waits(servers[0]) && !waits(servers[1])) {
+        bool never = false;
+        loop_run_until(loop, &never, 5);
+        assert_true(time_mono_ms() < end);
+    }
+    return waits(servers[0]) ? 0 : 1;
+}
+
+/* Sends a datagram and answers it; the number of the server that got it. */
+static int ask(int client, const int *servers)
+{
+    char got[8] = "";
+    struct sockaddr_in from;
+    socklen_t size = sizeof from;
+    assert_int_equal(send(client, "ask", 3, 0), 3);
+    int which = which_waits(servers);
+    assert_int_equal(recvfrom(servers[which], got, sizeof got, 0, (struct sockaddr *) &from, &size),
+                     3);
+    assert_string_equal(got, "ask");
+    assert_int_equal(sendto(servers[which], "reply", 5, 0, (const struct sockaddr *) &from, size),
+                     5);
+    run_until(waits, client);
+    assert_int_equal(recv(client, got, sizeof got, 0), 5);
+    assert_memory_equal(got, "reply", 5);
+    return which;
+}
+
+static void the_userspace_proxy_keeps_a_clients_datagrams_at_one_endpoint(void **state)
+{
+    (void) state;
+    int servers[] = {serve(SOCK_DGRAM, "10.128.0.5", 53), serve(SOCK_DGRAM, "10.128.0.6", 53)};
+    set("dns", DNS, "UDP", "10.128.0.5:53@node-a,10.128.0.6:53@node-b");
+    /* Connected sockets: they take answers from the service's address only. */
+    int clients[] = {connect_to(SOCK_DGRAM, "172.30.0.10", 53),
+                     connect_to(SOCK_DGRAM, "172.30.0.10", 53)};
+    int first = ask(clients[0], servers);
+    assert_int_equal(ask(clients[1], servers), !first);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ask(clients[0], servers), first);
+        assert_int_equal(ask(clients[1], servers), !first);
+    }
+    assert_int_equal(host_proxy_get_stats(proxy)->userspace->sessions, 2);
+    /* The endpoint of the first client goes. */
+    set("dns", DNS, "UDP", first == 0 ? "10.128.0.6:53@node-b" : "10.128.0.5:53@node-a");
+    assert_int_equal(ask(clients[0], servers), !first);
+    assert_int_equal(host_proxy_get_stats(proxy)->userspace->sessions, 2);
+    for (int i = 0; i < 2; i++) {
+        close(clients[i]);
+        close(servers[i]);
+    }
+}
+
+static void the_userspace_proxy_leaves_an_endpoint_that_refuses_datagrams(void **state)
+{
+    (void) state;
+    int open = serve(SOCK_DGRAM, "10.128.0.6", 53), servers[] = {open, open};
+    set("dns", DNS, "UDP", "10.128.0.5:53@node-a,10.128.0.6:53@node-b");
+    /* Nothing listens at the first endpoint: its error comes back with the next datagram. */
+    int client = connect_to(SOCK_DGRAM, "172.30.0.10", 53);
+    for (int i = 0; i < 2 && !waits(open); i++) {
+        bool never = false;
+        assert_int_equal(send(client, "x", 1, 0), 1);
+        loop_run_until(loop, &never, 50);
+    }
+    char c;
+    assert_int_equal(recv(open, &c, 1, MSG_DONTWAIT), 1);
+    ask(client, servers);
+    close(client);
+    close(open);
+}
+
+static void the_userspace_proxy_never_sends_to_the_tunnels_port(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    int server = serve(SOCK_STREAM, "10.128.0.5", 8080);
+    n.vxlan_port = 8080;
+    host_proxy_set_network(proxy, &n);
+    set("web", CLUSTER_IP(""), "TCP", "10.128.0.5:8080@node-a");
+    assert_reset(connect_to(SOCK_STREAM, "172.30.0.10", 80));
+    n.vxlan_port = 4789;
+    host_proxy_set_network(proxy, &n);
+    int client = connect_to(SOCK_STREAM, "172.30.0.10", 80);
+    close(accept_one(server));
+    close(client);
+    close(server);
+}
+
+/* The proxy's own packets reach every project. */
+static void waiting_connections_reach_no_pod_of_another_project(void **state)
+{
+    (void) state;
+    annotations = IDLED;
+    n_wanted = 0;
+    int server = serve(SOCK_STREAM, "10.128.0.5", 8080);
+    set("web", CLUSTER_IP(""), "TCP", "");
+    int client = connect_to(SOCK_STREAM, "172.30.0.10", 80);
+    run_until(is_wanted, 1);
+    annotations = "";
+    endpoint_kind = "Node"; /* An address that the project wrote by hand. */
+    set("web", CLUSTER_IP(""), "TCP", "10.128.0.5:8080@node-a");
+    assert_reset(client);
+    assert_false(waits(server));
+    close(server);
+}
+
+static void the_userspace_proxy_gives_clients_from_outside_local_endpoints_only(void **state)
+{
+    (void) state;
+    int servers[] = {serve(SOCK_STREAM, "10.128.0.5", 8080),
+                     serve(SOCK_STREAM, "10.128.0.6", 8080)};
+    set("web", NODE_PORT(",\"externalTrafficPolicy\":\"Local\""), "TCP", TWO);
+    for (int i = 0; i < 4; i++) {
+        int back = enter_pod();
+        int client = connect_to(SOCK_STREAM, "192.168.50.1", 30080);
+        netns_leave(back);
+        close(accept_one(servers[0]));
+        assert_ends(client);
+        close(client);
+    }
+    int own[2] = {0};
+    for (int i = 0; i < 4; i++) {
+        int client = connect_to(SOCK_STREAM, "192.168.9.1", 30080), which = which_waits(servers);
+        close(accept_one(servers[which]));
+        own[which]++;
+        close(client);
+    }
+    assert_int_equal(own[0], 2);
+    assert_int_equal(own[1], 2);
+    close(servers[0]);
+    close(servers[1]);
+}
+
+/* ---- the table ---- */
+
+static void count_ports(void *ctx, const struct services_element *el)
+{
+    *(size_t *) ctx += streq(services_sets[el->set], "proxy-ports");
+}
+
+static void a_frontend_without_a_socket_has_no_proxy_port(void **state)
+{
+    (void) state;
+    CLEANUP(sdn_service_free)
+    struct sdn_service *s = make_service("dns", DNS, "UDP", "10.128.0.5:53@node-a");
+    CLEANUP_FREE struct sdn_frontend **list = NULL;
+    size_t with = 0, without = 0;
+    assert_int_equal(sdn_frontends_of(s, "node-a", &list), 1);
+    services_elements(list[0], 40000, SERVICES_ALL_SETS, count_ports, &with);
+    services_elements(list[0], 0, SERVICES_ALL_SETS, count_ports, &without);
+    assert_int_equal(with, 1);
+    assert_int_equal(without, 0);
+    sdn_frontend_unref(list[0]);
+}
+
+static void a_new_network_and_a_new_service_come_at_once(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    n.n_cluster = 2;
+    assert_int_equal(prefix_parse("10.132.0.0/14", &n.cluster[1], NULL), 0);
+    CLEANUP(sdn_service_free)
+    struct sdn_service *s = make_service("web", CLUSTER_IP(""), "TCP", TWO);
+    host_proxy_service_changed(proxy, NULL, s);
+    host_proxy_set_network(proxy, &n);
+    settle();
+    CLEANUP_FREE char *text = sh("nft list table ip tenet-services");
+    assert_non_null(strstr(text, "chain to-2 {"));
+    assert_non_null(strstr(text, "10.132.0.0/14"));
+    assert_int_equal(host_proxy_get_stats(proxy)->failures, 0);
+    /* The chain is counted once: it goes with its only service. */
+    set("web", NULL, "TCP", NULL);
+    free(text);
+    text = sh("nft list table ip tenet-services");
+    assert_null(strstr(text, "chain to-2 {"));
+}
+
+static bool has_failed(int times)
+{
+    return host_proxy_get_stats(proxy)->failures >= (uint64_t) times;
+}
+
+static bool is_current(int arg)
+{
+    (void) arg;
+    return host_proxy_current(proxy);
+}
+
+static size_t lines_with(FILE *log, const char *text)
+{
+    char line[512];
+    size_t n = 0;
+    rewind(log);
+    while (fgets(line, sizeof line, log)) {
+        n += strstr(line, text) != NULL;
+    }
+    return n;
+}
+
+/* A table with an owner can be changed by the owner's socket only, and ends with it. */
+static void a_failure_is_logged_once_until_it_is_over(void **state)
+{
+    (void) state;
+    FILE *log = tmpfile();
+    assert_non_null(log);
+    log_set_fd(fileno(log));
+    run("nft delete table ip tenet-services");
+    for (int round = 1; round <= 2; round++) {
+        uint64_t before = host_proxy_get_stats(proxy)->failures;
+        FILE *owner = popen("nft -i >/dev/null 2>&1", "w");
+        assert_non_null(owner);
+        fputs("add table ip tenet-services { flags owner; }\n", owner);
+        fflush(owner);
+        run("until nft list tables | grep -q tenet-services; do :; done");
+        host_proxy_changed(proxy);
+        run_until(has_failed, (int) before + 2);
+        assert_true(told_error < 0);
+        assert_true(told_text[0]);
+        pclose(owner);
+        run_until(is_current, 0);
+        assert_int_equal(told_error, 0);
+        assert_int_equal(lines_with(log, "cannot be brought up to date"), round);
+        assert_int_equal(lines_with(log, "services are as they should be"), round);
+        run("nft delete table ip tenet-services");
+    }
+    log_set_fd(STDERR_FILENO);
+    fclose(log);
+    host_proxy_changed(proxy);
+    settle();
+}
+
+/* ---- health ---- */
+
+/* The answer of the health check, or "" when nothing listens. */
+static char *check_health(void)
+{
+    struct sockaddr_in sa = address("127.0.0.1", 32000);
+    static const char request[] = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    struct strbuf answer = STRBUF_INIT;
+    char part[512];
+    ssize_t n;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(fd, (struct sockaddr *) &sa, sizeof sa) == 0) {
+        assert_int_equal(send(fd, request, sizeof request - 1, 0), sizeof request - 1);
+        do {
+            run_until(waits, fd);
+            n = recv(fd, part, sizeof part, 0);
+            strbuf_add(&answer, part, n > 0 ? (size_t) n : 0);
+        } while (n > 0);
+    }
+    close(fd);
+    return strbuf_steal(&answer);
+}
+
+static void load_balancers_learn_how_many_endpoints_are_here(void **state)
+{
+    (void) state;
+#define CHECKED                                                                        \
+    "\"spec\":{\"type\":\"LoadBalancer\",\"clusterIP\":\"172.30.0.10\","               \
+    "\"externalTrafficPolicy\":\"Local\",\"healthCheckNodePort\":32000,\"ports\":[{"   \
+    "\"name\":\"p\",\"port\":80}]},\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\"" \
+    ":\"172.29.0.3\"}]}}"
+    set("web", CHECKED, "TCP", TWO ",10.128.0.7:8080@node-a");
+    CLEANUP_FREE char *text = check_health();
+    assert_non_null(strstr(text, "HTTP/1.1 200 "));
+    assert_non_null(strstr(text, "{\"service\":{\"namespace\":\"t\",\"name\":\"web\"},"
+                                 "\"localEndpoints\":2,\"serviceProxyHealthy\":true}"));
+    assert_non_null(strcasestr(text, "x-load-balancing-endpoint-weight: 2\r\n"));
+    set("web", CHECKED, "TCP", "10.128.0.6:8080@node-b");
+    free(text);
+    text = check_health();
+    assert_non_null(strstr(text, "HTTP/1.1 503 "));
+    assert_non_null(strstr(text, "\"localEndpoints\":0,"));
+    set("web", NULL, "TCP", NULL);
+    free(text);
+    text = check_health();
+    assert_string_equal(text, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -725,6 +1104,31 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_idle_service_is_asked_for_and_its_connections_wait,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(an_idle_service_is_asked_for_by_datagrams, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            the_userspace_proxy_passes_single_bytes_and_ends_of_each_direction, setup_userspace,
+            teardown),
+        cmocka_unit_test_setup_teardown(the_userspace_proxy_tries_the_next_endpoint,
+                                        setup_userspace, teardown),
+        cmocka_unit_test_setup_teardown(
+            the_userspace_proxy_keeps_a_clients_datagrams_at_one_endpoint, setup_userspace,
+            teardown),
+        cmocka_unit_test_setup_teardown(
+            the_userspace_proxy_leaves_an_endpoint_that_refuses_datagrams, setup_userspace,
+            teardown),
+        cmocka_unit_test_setup_teardown(the_userspace_proxy_never_sends_to_the_tunnels_port,
+                                        setup_userspace, teardown),
+        cmocka_unit_test_setup_teardown(waiting_connections_reach_no_pod_of_another_project, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(
+            the_userspace_proxy_gives_clients_from_outside_local_endpoints_only, setup_userspace,
+            teardown),
+        cmocka_unit_test_setup_teardown(a_frontend_without_a_socket_has_no_proxy_port, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_new_network_and_a_new_service_come_at_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_failure_is_logged_once_until_it_is_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(load_balancers_learn_how_many_endpoints_are_here, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(many_services_come_and_go, setup, teardown),
     };
     if (geteuid() != 0) {
