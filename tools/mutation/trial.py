@@ -37,6 +37,8 @@ OWN = {
     "net": ["net/*", "store/rpc"],
     "controller": ["controllers/workqueue", "controllers/leader", "controllers/controllers_framework",
                    "controllers/controllers_recorder"],
+    # Its own files are called through the datapaths: not all tests of these, some of which take minutes.
+    "datapath": ["datapath/outbox", "datapath/ebpf_datapath", "datapath/datapath_ovs", "datapath/datapath_ovs_live"],
     "datapath/ovs": ["datapath/*ovs*", "datapath/flow_*"],
     "datapath/services": ["datapath/services*"],
     "datapath/ebpf": ["datapath/ebpf*"],
