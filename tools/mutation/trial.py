@@ -59,6 +59,8 @@ BPF, BPF_OBJECT = "datapath/ebpf/bpf", "src/datapath/ebpf/bpf/datapath.bpf.o"
 PROGRAMS = ["src/cli/tenet", "src/cni/tenet-cni", "tests/unit/apiserver/apitest_server"]
 MEMORY = 6 << 30  # Of a mutant without sanitizers; a lost bound shall not take the machine's.
 FILE_SIZE = 1 << 30
+# A test program that has failed once need not go on, and its later tests may take long for the same reason.
+FAILED, LINE = re.compile(rb"^\[  FAILED  \] \w+\s*$", re.M), 200
 # $1 is where the copy and its build are, which may be below /tmp.
 SANDBOX = """set -e
 mount --make-rprivate /
@@ -91,6 +93,22 @@ class Test:
 
 def run(argv, **kw):
     return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **kw)
+
+
+def wait_for(p, seconds, log, until):
+    """The exit status; None: it hangs; 1: what it wrote matches 'until'."""
+    end, seen = time.monotonic() + seconds, 0
+    while True:
+        try:
+            return p.wait(min(0.5, max(0, end - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            written = os.fstat(log.fileno()).st_size
+            # Not by seek: the process writes at the same offset.
+            if until and until.search(os.pread(log.fileno(), written - seen + LINE, max(0, seen - LINE))):
+                return 1
+            seen = written
+            if time.monotonic() >= end:
+                return None
 
 
 class Workshop:
@@ -216,17 +234,15 @@ class Workshop:
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    def execute(self, argv, seconds, env, grace=0, limited=True):
-        """(exit status or None for a hang, output)."""
+    def execute(self, argv, seconds, env, grace=0, limited=True, until=None):
+        """(exit status or None for a hang, output); output that matches 'until' ends it, with status 1."""
         with tempfile.TemporaryFile() as log:
             p = subprocess.Popen(argv, cwd=self.tree, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                                  env=env, preexec_fn=self.limits if limited else None)
             self.child = p
             try:
-                status = p.wait(seconds)
-            except subprocess.TimeoutExpired:
-                status = None
-                if grace:  # What it made it takes down.
+                status = wait_for(p, seconds, log, until)
+                if status is None and grace:  # What it made it takes down.
                     p.terminate()
                     try:
                         p.wait(grace)
@@ -247,7 +263,7 @@ class Workshop:
         env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", TENET_ALL_TESTS="1", TMPDIR="/tmp")
         argv = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net", "--pid", "--fork",
                 "--kill-child", "--mount-proc", "sh", "-c", SANDBOX, "sh", str(self.scratch), str(self.build / test.target)]
-        return self.execute(argv, seconds, env)
+        return self.execute(argv, seconds, env, until=FAILED)
 
     def run_integration(self, file):
         env = dict(os.environ, TENET_BUILD=str(self.build), TENET_SLOWER="2", PYTHONDONTWRITEBYTECODE="1")

@@ -230,3 +230,16 @@ def test_sub_folders_belong_to_the_folder_above_unless_they_are_folders_of_their
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     r = mutate(tmp_path, "nowhere")
     assert r.returncode == 2 and "folder nowhere: there is no src/nowhere" in r.stderr
+
+
+def test_a_program_that_says_failed_is_not_waited_for(tmp_path):
+    def status_of(script, until):
+        with open(tmp_path / "log", "w+b") as log:
+            p = subprocess.Popen(["sh", "-c", script], stdout=log)
+            status = trial.wait_for(p, 30, log, until)
+            p.kill()
+            p.wait()
+            return status
+    assert status_of("echo '[  FAILED  ] f'; exec sleep 60", trial.FAILED) == 1
+    assert status_of("echo '[  FAILED  ] 1 test(s), listed below:'; sleep 1; exit 3", trial.FAILED) == 3
+    assert status_of("echo '[  FAILED  ] f'; sleep 1", None) == 0
