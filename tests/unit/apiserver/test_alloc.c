@@ -295,6 +295,41 @@ static void external_addresses_must_be_allowed(void **state)
                    "spec.externalIPs[0]", "is not allowed");
 }
 
+static void stored(void *ctx, int error, uint64_t revision)
+{
+    assert_int_equal(error, 0);
+    *(bool *) ctx = true;
+}
+
+static void put_raw(struct harness *h, const char *key, const char *text)
+{
+    bool done = false;
+    CLEANUP(blob_unref) struct blob *b = blob_new(text, strlen(text));
+    store_put(h->store, key, b, STORE_ANY, stored, &done);
+    assert_int_equal(loop_run_until(h->loop, &done, 10000), 0);
+}
+
+/* A master with other networkConfig.externalIPNetworkCIDRs wrote the service. */
+static void external_addresses_that_a_service_has_already_may_stay(void **state)
+{
+    struct harness *h = *state;
+    static const char old[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"old\","
+        "\"namespace\":\"default\",\"uid\":\"u1\"},\"spec\":{\"type\":\"ClusterIP\","
+        "\"clusterIP\":\"172.30.0.9\",\"externalIPs\":[\"81.0.0.1\"]," PORTS "}}";
+    const struct cache_kind *ck = cache_find(&h->api->cache, api_kind_find("", "v1", "services"));
+    CLEANUP_FREE char *key = cache_store_key(ck, "default/old");
+    put_raw(h, key, old);
+    CLEANUP_ANSWER struct answer same =
+        patch(h, "old", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}");
+    assert_int_equal(same.status, 200);
+    CLEANUP_ANSWER struct answer more =
+        patch(h, "old", "{\"spec\":{\"externalIPs\":[\"80.11.12.10\",\"81.0.0.1\"]}}");
+    assert_int_equal(more.status, 200);
+    expect_refusal(patch(h, "old", "{\"spec\":{\"externalIPs\":[\"81.0.0.1\",\"81.0.0.2\"]}}"), 422,
+                   "spec.externalIPs[1]", "81.0.0.2 is not within");
+}
+
 static void what_is_not_stored_takes_nothing(void **state)
 {
     struct harness *h = *state;
@@ -348,20 +383,6 @@ static void a_claim_that_another_has_made_leads_to_another_attempt(void **state)
 }
 
 /* ---- repair ---- */
-
-static void stored(void *ctx, int error, uint64_t revision)
-{
-    assert_int_equal(error, 0);
-    *(bool *) ctx = true;
-}
-
-static void put_raw(struct harness *h, const char *key, const char *text)
-{
-    bool done = false;
-    CLEANUP(blob_unref) struct blob *b = blob_new(text, strlen(text));
-    store_put(h->store, key, b, STORE_ANY, stored, &done);
-    assert_int_equal(loop_run_until(h->loop, &done, 10000), 0);
-}
 
 /* Until the condition holds that the loop brings about. */
 static bool turn(struct harness *h, uint64_t *left)
@@ -419,6 +440,7 @@ int main(void)
         T(node_ports_come_and_go_with_the_type),
         T(a_load_balancer_gets_an_ingress_address_or_waits),
         T(external_addresses_must_be_allowed),
+        T(external_addresses_that_a_service_has_already_may_stay),
         T(what_is_not_stored_takes_nothing),
         T(a_claim_that_another_has_made_leads_to_another_attempt),
         T(claims_are_made_to_agree_with_the_services),

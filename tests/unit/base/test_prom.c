@@ -43,10 +43,19 @@ static void rows_become_samples(void **state)
                         "ends_total{end=\"sent\"} 3\nends_total{end=\"lost\"} 4\n");
 }
 
+static void a_single_sample_has_a_head(void **state)
+{
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    prom_one(&out, "pods", "gauge", "The number of pods.", 1ull << 40);
+    assert_string_equal(strbuf_cstr(&out), "# HELP pods The number of pods.\n# TYPE pods gauge\n"
+                                           "pods 1099511627776\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_become_samples),
+        cmocka_unit_test(a_single_sample_has_a_head),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

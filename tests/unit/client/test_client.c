@@ -342,6 +342,31 @@ static void tls_settings_are_read(void **state)
     kubeconfig_done(&k);
 }
 
+static void new_certificates_need_a_server_with_https(void **state)
+{
+    static const struct {
+        const char *server, *more;
+        int want;
+    } cases[] = {
+        {"https://127.0.0.1:1", NULL, 0},
+        {"https://127.0.0.1:1", "https://127.0.0.1:2", 0},
+        {"http://127.0.0.1:1", NULL, -EINVAL},
+        {"https://127.0.0.1:1", "http://127.0.0.1:2", -EINVAL},
+    };
+    CLEANUP(loop_free) struct loop *l = loop_new();
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct kubeconfig k = {.server = (char *) cases[i].server,
+                               .more_servers = (char *) cases[i].more,
+                               .insecure = true};
+        struct api_client *c = NULL;
+        struct err e = {0};
+        assert_int_equal(api_client_with(l, &k, "test", &c, &e), 0);
+        assert_int_equal(api_client_set_tls(c, &k, &e), cases[i].want);
+        assert_true(cases[i].want == 0 || strstr(e.text, "not HTTPS"));
+        api_client_free(c);
+    }
+}
+
 static void tls_settings_that_cannot_be_are_named(void **state)
 {
     static const struct {
@@ -428,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_token_may_be_in_a_file_beside_it),
         cmocka_unit_test(what_is_wrong_in_a_kubeconfig_is_named),
         cmocka_unit_test(tls_settings_are_read),
+        cmocka_unit_test(new_certificates_need_a_server_with_https),
         cmocka_unit_test(tls_settings_that_cannot_be_are_named),
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(the_environment_says_where_it_is),

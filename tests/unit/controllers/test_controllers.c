@@ -420,6 +420,28 @@ static void changed_address_reaches_the_host_subnet(void **state)
     assert_string_equal(before, after);
 }
 
+/* The addresses of a Node beside that of its tunnels. */
+static void a_further_address_is_of_the_node_that_had_it_first(void **state)
+{
+    struct cluster *c = *state;
+    static const char two[] =
+        "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s'},'status':{'addresses':[{'type':"
+        "'InternalIP','address':'%s'},{'type':'InternalIP','address':'192.0.2.7'},{'type':"
+        "'InternalIP','address':'%s'}]}}";
+    controllers_up(c);
+    static const char *const nodes[][3] = {{"n1", "10.245.0.1", "192.0.2.8"},
+                                           {"n2", "10.245.0.2", "192.0.2.9"}};
+    for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+        CLEANUP_FREE char *text = xasprintf(two, nodes[i][0], nodes[i][1], nodes[i][2]);
+        CLEANUP_FREE char *path = xasprintf(NET "hostsubnets/%s", nodes[i][0]);
+        post(c, "/api/v1/nodes", text);
+        wait_until(c, has_path, path);
+        CLEANUP(json_free) struct json *hs = get(c, path);
+        assert_string_equal(obj_annotation(hs, "tenet.io/node-addresses"),
+                            i == 0 ? "192.0.2.7,192.0.2.8" : "192.0.2.9");
+    }
+}
+
 static void answered(void *ctx, int error, const char *text, struct json *obj)
 {
     assert_int_equal(error, 0);
@@ -1116,6 +1138,7 @@ int main(void)
         TEST(six_hundred_nodes_share_512_subnets),
         TEST(subnets_come_in_the_order_of_registration),
         TEST(changed_address_reaches_the_host_subnet),
+        TEST(a_further_address_is_of_the_node_that_had_it_first),
         TEST(unusable_address_is_told_and_mended),
         TEST(of_two_nodes_with_one_address_one_gets_a_subnet),
         TEST(endpoints_have_only_addresses_that_nodes_give_out),

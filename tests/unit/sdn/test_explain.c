@@ -213,6 +213,21 @@ static void a_step_has_its_match_and_actions(void **state)
     assert_string_equal(t.datapath_actions, "drop");
 }
 
+/* A switch whose flows resubmit without an end. */
+static void of_a_very_long_trace_the_first_steps_are_kept(void **state)
+{
+    CLEANUP(ovstrace_done) struct ovstrace t = {0};
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, HEAD);
+    for (int i = 0; i < 1030; i++) {
+        strbuf_addf(&text, "20. priority %d, cookie 0x300000a800002\n", i);
+    }
+    strbuf_addf(&text, "Datapath actions: drop\n");
+    assert_int_equal(ovstrace_parse(strbuf_cstr(&text), "br0", &t, NULL), 0);
+    assert_int_equal(t.n, 1024);
+    assert_int_equal(t.steps[1023].priority, 1023);
+}
+
 static void what_is_no_trace_is_refused(void **state)
 {
     CLEANUP(ovstrace_done) struct ovstrace t = {0};
@@ -261,6 +276,7 @@ int main(void)
         cmocka_unit_test(traces_are_read_as_what_they_say),
         cmocka_unit_test(a_step_has_its_match_and_actions),
         cmocka_unit_test(the_endpoint_of_a_service_is_read_from_a_trace),
+        cmocka_unit_test(of_a_very_long_trace_the_first_steps_are_kept),
         cmocka_unit_test(what_is_no_trace_is_refused),
         cmocka_unit_test(packets_are_put_in_the_words_of_ofproto_trace),
     };

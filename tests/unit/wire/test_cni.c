@@ -291,6 +291,15 @@ static void the_agent_validates_again(void **state)
     }
 }
 
+static void a_request_that_cannot_be_read_is_refused_in_the_latest_version(void **state)
+{
+    (void) state;
+    CLEANUP(cni_request_done) struct cni_request r = {0};
+    struct cni_error e = {.version = CNI_0_3_1};
+    assert_true(cni_request_parse("{", 1, &r, &e) < 0);
+    assert_int_equal(e.version, CNI_1_1_0);
+}
+
 /* podman and cnitool name none. */
 static void container_without_a_pod_is_of_the_configured_project(void **state)
 {
@@ -631,6 +640,7 @@ int main(void)
         cmocka_unit_test(errors_are_objects_of_the_specification_also_with_wild_texts),
         cmocka_unit_test(a_request_survives_the_way_to_the_agent),
         cmocka_unit_test(the_agent_validates_again),
+        cmocka_unit_test(a_request_that_cannot_be_read_is_refused_in_the_latest_version),
         cmocka_unit_test(what_the_runtime_hands_over_reaches_the_agent),
         cmocka_unit_test(what_the_runtime_may_not_ask_for_is_named),
         cmocka_unit_test(a_pod_has_so_many_host_ports),
