@@ -449,6 +449,58 @@ static void a_lost_link_of_the_node_is_made_again(void **state)
     assert_true(has_entry(a, "settings", vxlan));
 }
 
+static void a_link_that_is_not_there_yet_is_not_lost(void **state)
+{
+    struct agent *a = *state;
+    bool never = false;
+    open_datapath(a);
+    datapath_link_gone(a->dp, "tun0"); /* That of another datapath, which was here before. */
+    loop_run_until(a->loop, &never, 50);
+    assert_false(a->lost);
+}
+
+static bool is_pinned(const char *link)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/bpf/links/%s", place.folder, link);
+    return access(path, F_OK) == 0;
+}
+
+static void a_link_that_leads_to_no_node_any_more_loses_its_program(void **state)
+{
+    struct agent *a = *state;
+    if (!features.tcx || !features.encap) {
+        skip();
+    }
+    bring_up(a);
+    assert_true(is_pinned("up0") && is_pinned(DEVICE_VXLAN));
+    a->dp = datapath_close(a->dp);
+    sh("ip addr del 192.168.100.1/24 dev up0 && ip link add other0 type veth peer name other1 && "
+       "ip link set other1 up && ip link set other0 up && "
+       "ip addr add 192.168.100.1/24 dev other0");
+    bring_up(a);
+    assert_true(is_pinned("other0") && is_pinned(DEVICE_VXLAN));
+    assert_false(is_pinned("up0"));
+}
+
+static void places_are_given_up_by_an_agent_that_ends_before_it_uses_them(void **state)
+{
+    struct agent *a = *state;
+    bool never = false;
+    if (!features.tcx) {
+        skip();
+    }
+    open_datapath(a);
+    datapath_set_network(a->dp, &a->net);
+    for (int i = 0; !is_pinned(DEVICE_VXLAN) || !is_pinned(DEVICE_HOST); i++) {
+        assert_true(i < 1000);
+        loop_run_until(a->loop, &never, 10);
+    }
+    loop_run_until(a->loop, &never, 50);
+    a->dp = datapath_close(a->dp);
+    loop_run_until(a->loop, &never, 50);
+    assert_int_equal(count_files("bpf/links"), 0);
+}
+
 /* ---- pods ---- */
 
 static void an_attached_pod_is_on_file_in_the_maps_and_wired(void **state)
@@ -1017,6 +1069,9 @@ int main(void)
         TEST(nodes_come_and_go_and_the_other_rows_stay),
         TEST(a_foreign_link_is_fatal_and_changes_nothing),
         TEST(a_lost_link_of_the_node_is_made_again),
+        TEST(a_link_that_is_not_there_yet_is_not_lost),
+        TEST(a_link_that_leads_to_no_node_any_more_loses_its_program),
+        TEST(places_are_given_up_by_an_agent_that_ends_before_it_uses_them),
         TEST(an_attached_pod_is_on_file_in_the_maps_and_wired),
         TEST(a_link_that_no_attached_pod_has_is_not_wired),
         TEST(the_second_of_two_pods_goes_and_the_first_stays),

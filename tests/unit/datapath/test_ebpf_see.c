@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -437,6 +438,31 @@ static void a_trace_gets_the_endpoint_that_the_client_had(void **state)
     program_done(&p);
 }
 
+static void a_trace_names_the_service_of_a_node_port(void **state)
+{
+    (void) state;
+    struct program p = {0};
+    struct dp_trace t;
+    load(&p, &features, false);
+    struct ebpf_service_key key = {.port = htons(30080), .protocol = 6};
+    struct ebpf_backend b = {.addr = htonl(OTHER), .port = htons(8080)};
+    uint32_t one = 1;
+    ebpf_put(p.services, &key, &(struct ebpf_service){.count = 1, .vnid = 42});
+    ebpf_put(p.backends, &(struct ebpf_backend_key){.service = key}, &b);
+    ebpf_put(p.serving, &(struct ebpf_serving_key){.service = key, .backend = b}, &one);
+    const uint32_t nodes[] = {network.host_ip, NODE2};
+    for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+        struct model_packet to_node = packet(nodes[i], 30080);
+        struct trace_steps *steps = trace(&p, &to_node, &t);
+        assert_true(t.action == MODEL_DELIVER && t.translated && t.endpoint_ip == OTHER);
+        assert_string_equal(t.steps[1].place, EBPF_SERVICES);
+        assert_string_equal(t.steps[1].match, "address=0.0.0.0 port=30080 protocol=tcp");
+        assert_string_equal(t.steps[1].actions, "backends=1 vnid=42");
+        trace_steps_free(steps);
+    }
+    program_done(&p);
+}
+
 /* ---- maps in words ---- */
 
 static void assert_shown(const char *map, const void *key, size_t key_size, const void *value,
@@ -482,6 +508,22 @@ static void entries_are_shown_in_words(void **state)
     uint32_t cause = EBPF_VNID_MISMATCH;
     assert_shown(EBPF_DROPS, &cause, sizeof cause, &(uint64_t){5}, sizeof(uint64_t),
                  "{\"key\":{\"cause\":\"vnid-mismatch\"},\"value\":{\"packets\":5}}");
+    struct ebpf_port_key ports = {
+        .len = EBPF_PORT_PROTO_BITS + 16, .ports = 3, .protocol = 6, .port = htons(80)};
+    struct ebpf_port_verdict verdict = {
+        .admin = 5, .baseline = 6, .admin_action = EBPF_PASS, .baseline_action = EBPF_DENY};
+    assert_shown(EBPF_PORT_SETS, &ports, sizeof ports, &verdict, sizeof verdict,
+                 "{\"key\":{\"ports\":3,\"protocol\":\"tcp\",\"port\":\"80/16\"},"
+                 "\"value\":{\"allowed\":false,\"admin\":\"pass\",\"baseline\":\"deny\"}}");
+    verdict.allowed = 1;
+    verdict.admin_action = verdict.baseline_action = EBPF_PASS + 1; /* Of a later version. */
+    ports.len = EBPF_PORT_ANY_BITS;
+    assert_shown(EBPF_PORT_SETS, &ports, sizeof ports, &verdict, sizeof verdict,
+                 "{\"key\":{\"ports\":3},\"value\":{\"allowed\":true}}");
+    uint32_t group = 2;
+    struct ebpf_clients clients = {.asked = {[0] = 1, [5] = 1, [63] = 1}};
+    assert_shown(EBPF_CLIENTS, &group, sizeof group, &clients, sizeof clients,
+                 "{\"key\":{\"lowBits\":128},\"value\":{\"clients\":3}}");
     /* A kind that nobody has heard of, and a map of another layout. */
     route.kind = 77;
     assert_shown(EBPF_ROUTES, &prefix, sizeof prefix, &route, sizeof route,
@@ -532,6 +574,26 @@ static bool *member(struct program_features *f, const char *name)
            : streq(name, "ringbuf")       ? &f->ringbuf
            : streq(name, "encap")         ? &f->encap
                                           : NULL;
+}
+
+/* Of kernels as they are released; a distribution may have put a feature into an older one. */
+static void features_are_found_where_the_kernel_has_them(void **state)
+{
+    (void) state;
+    static const struct {
+        const char *name, *since;
+    } all[] = {{"ringbuf", "5.8"},
+               {"redirect_peer", "5.10"},
+               {"encap", "5.13"},
+               {"tcx", "6.6"},
+               {"scrub", "6.15"}};
+    struct utsname u;
+    assert_int_equal(uname(&u), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+        if (strverscmp(u.release, all[i].since) >= 0 && !*member(&features, all[i].name)) {
+            fail_msg("%s is not found on Linux %s", all[i].name, u.release);
+        }
+    }
 }
 
 /* Denied one by one and all together: programs load and say the same. */
@@ -690,8 +752,10 @@ int main(void)
         cmocka_unit_test(more_flows_than_can_be_told_are_counted),
         cmocka_unit_test(a_trace_says_what_packets_meet_and_leaves_no_sign),
         cmocka_unit_test(a_trace_gets_the_endpoint_that_the_client_had),
+        cmocka_unit_test(a_trace_names_the_service_of_a_node_port),
         cmocka_unit_test(entries_are_shown_in_words),
         cmocka_unit_test(a_map_is_shown_some_entries_at_a_time),
+        cmocka_unit_test(features_are_found_where_the_kernel_has_them),
         cmocka_unit_test(each_feature_can_be_done_without),
         cmocka_unit_test(maps_can_be_made_small),
         cmocka_unit_test(missing_capabilities_are_named),
