@@ -60,7 +60,7 @@ PROGRAMS = ["src/cli/tenet", "src/cni/tenet-cni", "tests/unit/apiserver/apitest_
 MEMORY = 6 << 30  # Of a mutant without sanitizers; a lost bound shall not take the machine's.
 FILE_SIZE = 1 << 30
 # A test program that has failed once need not go on, and its later tests may take long for the same reason.
-FAILED, LINE = re.compile(rb"^\[  FAILED  \] \w+\s*$", re.M), 200
+FAILED, LINE = re.compile(rb"^\[  (FAILED  |ERROR   )\] \w+\s*$", re.M), 200
 # $1 is where the copy and its build are, which may be below /tmp.
 SANDBOX = """set -e
 mount --make-rprivate /
@@ -274,7 +274,7 @@ class Workshop:
 
 def failed_test(name, status, output):
     """How the table names what killed a mutant."""
-    first = re.search(r"^\[  FAILED  \] (\w+)\s*$|^FAILED \S+::(\w+)", output, re.M)
+    first = re.search(r"^\[  (?:FAILED  |ERROR   )\] (\w+)\s*$|^FAILED \S+::(\w+)", output, re.M)
     if first and (first.group(1) or first.group(2)) != "test":
         name = f"{name}::{first.group(1) or first.group(2)}"
     return name if status is not None and status >= 0 and status < 128 else f"{name} ({'hang' if status is None else 'crash'})"

@@ -11,6 +11,7 @@
 
 #include "json_text.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #define WAIT_MS 120000
@@ -26,7 +27,23 @@ struct cluster {
     struct netconf conf;
     bool started, failed;
     struct err error;
+    unsigned status_writes_left; /* The server answers 503 to further PUTs of a status. */
+    unsigned refused;            /* The number of these answers. */
 };
+
+static void handle(void *ctx, struct http_exchange *x)
+{
+    struct cluster *c = ctx;
+    if (!streq(http_method(x), "PUT") || !str_has_suffix(http_path(x), "/status")) {
+        apiserver_handle(c->apiserver, x);
+    } else if (c->status_writes_left) {
+        c->status_writes_left--;
+        apiserver_handle(c->apiserver, x);
+    } else {
+        c->refused++;
+        http_respond(x, 503, "text/plain", "no\n", 3);
+    }
+}
 
 static void started(void *ctx)
 {
@@ -96,13 +113,14 @@ static int setup(void **state)
     struct cluster *c = NEW(struct cluster);
     struct err e = {0};
     int fd = -1;
+    c->status_writes_left = UINT_MAX;
     netconf_defaults(&c->conf);
     c->conf.plugin = SDN_MULTITENANT;
     c->loop = loop_new();
     struct store_config sc = {.backend = "memory"};
     assert_int_equal(store_open(c->loop, &sc, &c->store, &e), 0);
     c->apiserver = apiserver_new(c->loop, c->store, NULL);
-    c->http = http_server_new(c->loop, NULL, apiserver_handle, c->apiserver);
+    c->http = http_server_new(c->loop, NULL, handle, c);
     assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, &e), 0);
     CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%d", sock_local_port(fd));
     assert_int_equal(http_server_add_listener(c->http, fd, &e), 0);
@@ -477,6 +495,29 @@ static void unusable_address_is_told_and_mended(void **state)
     wait_until(c, events_are, &(struct events_want){"InvalidNodeAddress", 1});
     assert_false(has_path(c, (char *) NET "hostsubnets/n1"));
     put_address(c, "/api/v1/nodes/n1", "10.245.0.1");
+    wait_until(c, has_path, (char *) NET "hostsubnets/n1");
+    assert_true(
+        condition_is(c, &(struct condition_want){"/api/v1/nodes/n1", "False", "SubnetAssigned"}));
+}
+
+static bool has_refused(struct cluster *c, void *arg)
+{
+    return c->refused > 0;
+}
+
+/* A client that sees the HostSubnet does not see the condition any more. */
+static void a_condition_ends_before_the_host_subnet_comes_also_when_that_fails_once(void **state)
+{
+    struct cluster *c = *state;
+    controllers_up(c);
+    add_node(c, "n1", 0x0a800005); /* In the cluster network. */
+    wait_until(c, condition_is,
+               &(struct condition_want){"/api/v1/nodes/n1", "True", "InvalidNodeAddress"});
+    wait_until(c, events_are, &(struct events_want){"InvalidNodeAddress", 1});
+    c->status_writes_left = 1;
+    put_address(c, "/api/v1/nodes/n1", "10.245.0.1");
+    wait_until(c, has_refused, NULL);
+    c->status_writes_left = UINT_MAX;
     wait_until(c, has_path, (char *) NET "hostsubnets/n1");
     assert_true(
         condition_is(c, &(struct condition_want){"/api/v1/nodes/n1", "False", "SubnetAssigned"}));
@@ -1140,6 +1181,7 @@ int main(void)
         TEST(changed_address_reaches_the_host_subnet),
         TEST(a_further_address_is_of_the_node_that_had_it_first),
         TEST(unusable_address_is_told_and_mended),
+        TEST(a_condition_ends_before_the_host_subnet_comes_also_when_that_fails_once),
         TEST(of_two_nodes_with_one_address_one_gets_a_subnet),
         TEST(endpoints_have_only_addresses_that_nodes_give_out),
         TEST(node_made_anew_gets_a_subnet_of_its_own),
