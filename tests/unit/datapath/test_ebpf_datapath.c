@@ -16,6 +16,7 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #define WAIT_MS 20000
@@ -429,6 +430,25 @@ static void a_foreign_link_is_fatal_and_changes_nothing(void **state)
     assert_int_equal(datapath_check(&cfg, &a->net, &e), 0);
 }
 
+static void mounts_are_made_below_the_agents_folder(void **state)
+{
+    struct agent *a = *state;
+    struct err e = {0};
+    CLEANUP_FREE char *run_dir = xasprintf("%s/another", place.folder);
+    CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", run_dir);
+    struct datapath_config cfg = {
+        .kind = "ebpf", .node_name = "node1", .run_dir = run_dir, .settings = &a->settings};
+    assert_false(program_is_mounted(bpffs));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(datapath_make_mounts(&cfg, &e), 0);
+        assert_true(program_is_mounted(bpffs));
+    }
+    assert_int_equal(umount(bpffs), 0);
+    cfg.kind = "nosuch";
+    assert_int_equal(datapath_make_mounts(&cfg, &e), -EINVAL);
+    assert_string_equal(e.text, "\"nosuch\" is not a datapath; there are: ovs, ebpf");
+}
+
 static void a_lost_link_of_the_node_is_made_again(void **state)
 {
     struct agent *a = *state;
@@ -524,6 +544,7 @@ static void an_attached_pod_is_on_file_in_the_maps_and_wired(void **state)
     assert_true(p->ready);
     assert_string_equal(p->port, "veth1");
     assert_int_equal(p->port_number, link_of(1));
+    assert_int_equal(datapath_end(a->dp, "veth1", "veth1"), -1); /* It is a pair. */
     assert_wired(a, 1, NULL);
     CLEANUP_FREE char *pod = xasprintf("{\"key\":{\"address\":\"10.128.0.3\"},\"value\":{\"link\":"
                                        "%d,\"ethernet\":\"0a:58:0a:80:00:03\",\"vnid\":101}}",
@@ -1068,6 +1089,7 @@ int main(void)
         TEST(the_network_is_in_the_maps_when_it_is_ready),
         TEST(nodes_come_and_go_and_the_other_rows_stay),
         TEST(a_foreign_link_is_fatal_and_changes_nothing),
+        TEST(mounts_are_made_below_the_agents_folder),
         TEST(a_lost_link_of_the_node_is_made_again),
         TEST(a_link_that_is_not_there_yet_is_not_lost),
         TEST(a_link_that_leads_to_no_node_any_more_loses_its_program),
