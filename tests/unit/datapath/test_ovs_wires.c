@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The datapath "ovs" beside its flows of the network, against a real Open vSwitch: links of pods with
- * and without limits, services, and answers of ovs-vswitchd's control socket. */
+/* The datapath "ovs" beside its flows of the network, against a real Open vSwitch: links of pods
+ * with and without limits, services, and answers of ovs-vswitchd's control socket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
