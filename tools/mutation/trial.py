@@ -32,7 +32,8 @@ ALSO = {
     "apiserver": ["controllers/controllers_security", "controllers/project_*", "client/*"],
     "controller": ["controllers/*"],
 }
-# Where the tests of a folder are not those of tests/unit/FOLDER.
+# Where the tests of a folder are not those of tests/unit/FOLDER.  Of tests that do not name what was changed, those of the
+# first pattern come first.
 OWN = {
     "net": ["net/*", "store/rpc"],
     "controller": ["controllers/workqueue", "controllers/leader", "controllers/controllers_framework",
@@ -41,8 +42,8 @@ OWN = {
     "datapath": ["datapath/outbox", "datapath/ebpf_datapath", "datapath/datapath_ovs", "datapath/datapath_ovs_live"],
     "datapath/ovs": ["datapath/*ovs*", "datapath/flow_*"],
     "datapath/services": ["datapath/services*"],
-    "datapath/ebpf": ["datapath/ebpf*"],
-    "datapath/ebpf/bpf": ["datapath/ebpf*"],
+    "datapath/ebpf": ["datapath/ebpf_datapath", "datapath/ebpf*"],
+    "datapath/ebpf/bpf": ["datapath/ebpf_model", "datapath/ebpf*"],
 }
 # With --integration: what remains is shown to these.
 INTEGRATION = {
@@ -84,6 +85,7 @@ class Test:
     sources: list
     target: str  # What ninja builds, and the program.
     seconds: float = 0.0
+    rank: int = 0  # The pattern by which it was found.
 
     @property
     def limit(self):
@@ -286,9 +288,14 @@ def tests_for(folder, tests):
     also = ALSO.get(folder, [])
 
     def stage(globs):
-        return [t for t in tests if any(fnmatch.fnmatch(f"{t.folder}/{t.name}", g) for g in globs)]
+        found = []
+        for t in tests:
+            rank = next((i for i, g in enumerate(globs) if fnmatch.fnmatch(f"{t.folder}/{t.name}", g)), None)
+            found += [] if rank is None else [dataclasses.replace(t, rank=rank)]
+        return found
     first = stage(own)
-    return first, [t for t in stage(also) if t not in first]
+    names = {t.name for t in first}
+    return first, [t for t in stage(also) if t.name not in names]
 
 
 class Trial:
@@ -300,12 +307,15 @@ class Trial:
         self.killers = {}  # The file -> names of tests that killed mutants of it.
 
     def order(self, tests, mutation):
-        """A test that killed a mutant of this file, then those that name the function, then the quick ones."""
-        def named(t):
-            return any(mutation.function in s.read_text(errors="replace") for s in t.sources if s.exists())
+        """A test that killed a mutant of this file, then those that name the function or the header, then the quick ones."""
         stem = pathlib.Path(mutation.file).stem
+        header = str(pathlib.PurePath(mutation.file.removeprefix("src/")).with_suffix('.h"'))
+
+        def named(t):
+            texts = [s.read_text(errors="replace") for s in t.sources if s.exists()]
+            return any(mutation.function in text or header in text for text in texts)
         known = self.killers.get(mutation.file, [])
-        return sorted(tests, key=lambda t: (-known.count(t.name), not (stem in t.name or named(t)), t.seconds))
+        return sorted(tests, key=lambda t: (-known.count(t.name), not (stem in t.name or named(t)), t.rank, t.seconds))
 
     def differs(self, mutation, mutated, original):
         """Whether the compiler takes the mutant and makes other code of it."""
@@ -367,17 +377,45 @@ def workshops(root, scratch, sanitize, n):
     return found
 
 
+class Durations:
+    """How long the tests took that passed without a mutation, kept beside the build: a run that goes on does not time them
+    again, as long as program and tests/ are the same."""
+
+    def __init__(self, workshop):
+        self.workshop, self.path = workshop, workshop.scratch / f"durations-{workshop.build.name}.json"
+        self.known = json.loads(self.path.read_text()) if self.path.exists() else {}
+        files = sorted((str(p), p.stat().st_mtime_ns) for p in (workshop.tree / "tests").rglob("*") if p.is_file())
+        self.tests = hashlib.sha256(repr(files).encode()).hexdigest()
+
+    def digest(self, test):
+        return hashlib.sha256((self.workshop.build / test.target).read_bytes()).hexdigest() + self.tests
+
+    def get(self, test):
+        digest, seconds = self.known.get(test.name, (None, None))
+        return seconds if digest == self.digest(test) else None
+
+    def set(self, test):
+        self.known[test.name] = self.digest(test), test.seconds
+        self.path.write_text(json.dumps(self.known))
+
+
 def baseline(workshop, stages, say):
     """Times the tests without a mutation.  Those that fail are left out, with a word: they could not tell a mutant."""
-    good = []
+    good, durations = [], Durations(workshop)
     for stage in stages:
         good.append([])
         for test in stage:
+            known = durations.get(test)
+            if known:
+                test.seconds = known
+                good[-1].append(test)
+                continue
             begin = time.monotonic()
             status, said = workshop.run_unit(test, 600)
             test.seconds = time.monotonic() - begin
             if status == 0:
                 good[-1].append(test)
+                durations.set(test)
             else:
                 said = "\n".join(said.strip().splitlines()[-8:])
                 say(f"left out: {test.name} fails without a mutation ({'hang' if status is None else status})\n{said}")

@@ -243,3 +243,37 @@ def test_a_program_that_says_failed_is_not_waited_for(tmp_path):
     assert status_of("echo '[  FAILED  ] f'; exec sleep 60", trial.FAILED) == 1
     assert status_of("echo '[  FAILED  ] 1 test(s), listed below:'; sleep 1; exit 3", trial.FAILED) == 3
     assert status_of("echo '[  FAILED  ] f'; sleep 1", None) == 0
+
+
+def test_durations_are_kept_until_the_program_or_the_tests_change(tmp_path):
+    shop = trial.Workshop(tmp_path, tmp_path / "0", False)
+    source_file, program = shop.tree / "tests/unit/x/test_f.c", shop.build / "test_f"
+    for path in (source_file, program):
+        path.parent.mkdir(parents=True)
+        path.write_text("1")
+    test = trial.Test("f", "x", [source_file], "test_f", 2.5)
+    assert trial.Durations(shop).get(test) is None
+    trial.Durations(shop).set(test)
+    assert trial.Durations(shop).get(test) == 2.5
+    program.write_text("2")
+    assert trial.Durations(shop).get(test) is None
+    program.write_text("1")
+    assert trial.Durations(shop).get(test) == 2.5
+    (shop.tree / "tests/unit/x/f.json").write_text("{}")
+    assert trial.Durations(shop).get(test) is None
+
+
+def test_tests_of_the_first_pattern_come_first_unless_another_names_the_header(tmp_path):
+    trial.OWN["of_the_test"] = ["x/slow", "x/*"]
+    try:
+        texts = {"slow": "", "quick": "", "middle": '#include "x/f.h"\n', "other": ""}
+        tests = []
+        for i, (name, text) in enumerate(texts.items()):
+            (tmp_path / name).write_text(text)
+            tests.append(trial.Test(name, "y" if name == "other" else "x", [tmp_path / name], name, 9 - i))
+        stage, more = trial.tests_for("of_the_test", tests)
+    finally:
+        del trial.OWN["of_the_test"]
+    mutation = source.mutations("src/x/f.c", "int f(int a)\n{\n    g(a);\n}\n")[0]
+    order = trial.Trial(None, "of_the_test", [stage, more], False).order(stage, mutation)
+    assert [t.name for t in order] == ["middle", "slow", "quick"] and not more
