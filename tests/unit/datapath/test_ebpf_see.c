@@ -392,6 +392,9 @@ static void a_trace_says_what_packets_meet_and_leaves_no_sign(void **state)
     steps = trace(&p, &foreign, &t);
     assert_true(t.action == MODEL_DROP && t.cause == MODEL_VNID_MISMATCH && !t.translated);
     assert_true(t.steps[t.n - 1].cause == MODEL_VNID_MISMATCH);
+    assert_int_equal(t.n, 3);
+    assert_true(t.steps[1].origin == pipeline_pod_cookie(FOREIGN));
+    assert_false(t.steps[2].is_service);
     trace_steps_free(steps);
     steps = trace(&p, &nowhere, &t); /* Refused: what leaves is an answer, and no translation. */
     assert_true(t.action == MODEL_DROP && t.cause == MODEL_NO_SUCH_NODE && !t.translated);
