@@ -309,6 +309,22 @@ static void of_a_connection_that_is_over_nothing_is_left(void **state)
     assert_int_equal(udp(B, A, 80, 4000), MODEL_NOT_DROPPED);
 }
 
+/* One that is not answered is forgotten sooner. */
+static void the_other_end_alone_can_answer_a_connection(void **state)
+{
+    (void) state;
+    struct frame f = frame_of(A, B, UDP, 4000, 80, 0);
+    struct ebpf_tracked t;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(judge(&f), MODEL_NOT_DROPPED);
+        assert_non_null(find_connection(f, &t));
+        assert_int_equal(t.answered, 0);
+    }
+    assert_int_equal(udp(B, A, 80, 4000), MODEL_NOT_DROPPED);
+    assert_non_null(find_connection(f, &t));
+    assert_int_equal(t.answered, 1);
+}
+
 static void who_begins_anew_after_the_end_is_judged(void **state)
 {
     (void) state;
@@ -741,6 +757,7 @@ int main(void)
         TEST(a_denied_connection_is_dead_both_ways_until_it_is_allowed),
         TEST(a_connection_is_judged_once_a_generation),
         TEST(of_a_connection_that_is_over_nothing_is_left),
+        TEST(the_other_end_alone_can_answer_a_connection),
         TEST(who_begins_anew_after_the_end_is_judged),
         TEST(errors_pass_that_are_about_what_the_pod_received),
         TEST(errors_about_connections_of_others_are_dropped),
