@@ -519,10 +519,12 @@ static void entries_are_shown_in_words(void **state)
                  "{\"key\":{\"ports\":3,\"protocol\":\"tcp\",\"port\":\"80/16\"},"
                  "\"value\":{\"allowed\":false,\"admin\":\"pass\",\"baseline\":\"deny\"}}");
     verdict.allowed = 1;
-    verdict.admin_action = verdict.baseline_action = EBPF_PASS + 1; /* Of a later version. */
     ports.len = EBPF_PORT_ANY_BITS;
-    assert_shown(EBPF_PORT_SETS, &ports, sizeof ports, &verdict, sizeof verdict,
-                 "{\"key\":{\"ports\":3},\"value\":{\"allowed\":true}}");
+    for (unsigned unknown = EBPF_PASS + 1; unknown <= UINT8_MAX; unknown++) {
+        verdict.admin_action = verdict.baseline_action = (uint8_t) unknown; /* A later version's. */
+        assert_shown(EBPF_PORT_SETS, &ports, sizeof ports, &verdict, sizeof verdict,
+                     "{\"key\":{\"ports\":3},\"value\":{\"allowed\":true}}");
+    }
     uint32_t group = 2;
     struct ebpf_clients clients = {.asked = {[0] = 1, [5] = 1, [63] = 1}};
     assert_shown(EBPF_CLIENTS, &group, sizeof group, &clients, sizeof clients,
