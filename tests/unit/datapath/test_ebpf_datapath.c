@@ -91,7 +91,7 @@ static void wait_for(struct agent *a, const bool *flag)
     }
 }
 
-static void sh(const char *command)
+static void sh_output(const char *command, struct strbuf *out)
 {
     const char *const argv[] = {"sh", "-c", command, NULL};
     struct process_spec spec = PROCESS_SPEC_INIT;
@@ -99,9 +99,14 @@ static void sh(const char *command)
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     int status = -1;
     spec.argv = argv;
-    if (process_run(&spec, WAIT_MS, NULL, &text, &status, &e) < 0 || status != 0) {
+    if (process_run(&spec, WAIT_MS, out, &text, &status, &e) < 0 || status != 0) {
         fail_msg("%s: %s%s", command, e.text, strbuf_cstr(&text));
     }
+}
+
+static void sh(const char *command)
+{
+    sh_output(command, NULL);
 }
 
 static void add_remote(struct agent *a, unsigned n)
@@ -819,6 +824,39 @@ static void a_limit_from_the_pod_puts_a_queue_behind_its_link(void **state)
     assert_true(check_wire(a, 1, &limits, &e) < 0);
 }
 
+/* Bytes that the link's queue has let pass. */
+static unsigned long long queued_bytes(const char *link)
+{
+    CLEANUP_FREE char *command = xasprintf("tc -s qdisc show dev %s root", link);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    unsigned long long n = 0;
+    sh_output(command, &out);
+    const char *sent = strstr(strbuf_cstr(&out), "Sent ");
+    assert_true(sent && sscanf(sent, "Sent %llu bytes", &n) == 1);
+    return n;
+}
+
+static void packets_to_a_pod_with_a_limit_pass_its_queue(void **state)
+{
+    struct agent *a = *state;
+    const struct cni_bandwidth limits = {.to_pod = 8000000};
+    bring_up(a);
+    run_pod(a, 1);
+    make_veth(a, 3);
+    struct outcome o = attach(a, 3);
+    assert_int_equal(o.error, 0);
+    wire(a, 3, &limits);
+    assert_wired(a, 3, &limits);
+    /* The ends in the pods are in this namespace, too. */
+    sh("ip link set peer1 address 0a:58:0a:80:00:03 && for l in veth1 peer1 veth3 peer3; do "
+       "ip link set $l up; done && ip addr add 10.128.0.3/32 dev peer1 && "
+       "ip route add 10.128.0.5/32 dev peer1 && "
+       "ip neigh add 10.128.0.5 lladdr 0a:58:0a:80:00:05 dev peer1 nud permanent");
+    unsigned long long before = queued_bytes("veth3");
+    sh("ping -c 3 -i 0.2 -W 1 -s 1200 -I peer1 10.128.0.5 >/dev/null || true");
+    assert_true(queued_bytes("veth3") >= before + 3600);
+}
+
 static void the_next_agent_finds_a_limited_pods_inlet(void **state)
 {
     struct agent *a = *state;
@@ -1109,6 +1147,7 @@ int main(void)
         TEST(settings_of_the_runtime_need_an_attached_pod),
         TEST(more_pods_than_the_maps_have_room_for_are_refused),
         TEST(a_limit_from_the_pod_puts_a_queue_behind_its_link),
+        TEST(packets_to_a_pod_with_a_limit_pass_its_queue),
         TEST(the_next_agent_finds_a_limited_pods_inlet),
         TEST(a_limit_by_another_plug_in_puts_a_bridge_behind_the_link),
         TEST(a_pod_without_limits_has_nothing_to_remove),
