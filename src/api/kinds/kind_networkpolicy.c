@@ -2,6 +2,7 @@
 /* NetworkPolicy (networking.k8s.io/v1): the allowed peers of the pods that it selects. */
 #include "api/kinds.h"
 #include "api/kinds/policy_fields.h"
+#include "api/label_selector.h"
 #include "api/schema.h"
 
 #include "base/mem.h"
@@ -84,8 +85,8 @@ static void validate_peer(struct api_causes *c, const char *field, const struct 
     if (block && (pods || namespaces)) {
         api_forbidden(c, field, "may not specify both ipBlock and another peer");
     }
-    policy_check_selector(c, API_FIELD("%s.podSelector", field), pods);
-    policy_check_selector(c, API_FIELD("%s.namespaceSelector", field), namespaces);
+    label_selector_check(c, API_FIELD("%s.podSelector", field), pods);
+    label_selector_check(c, API_FIELD("%s.namespaceSelector", field), namespaces);
     validate_ip_block(c, API_FIELD("%s.ipBlock", field), block);
 }
 
@@ -109,7 +110,7 @@ void kind_network_policy_validate(const struct json *obj, const struct json *old
                                   struct api_causes *c)
 {
     const struct json *spec = json_get(obj, "spec"), *types = json_get(spec, "policyTypes");
-    policy_check_selector(c, "spec.podSelector", json_get(spec, "podSelector"));
+    label_selector_check(c, "spec.podSelector", json_get(spec, "podSelector"));
     validate_rules(c, "spec.ingress", json_get(spec, "ingress"), "from");
     validate_rules(c, "spec.egress", json_get(spec, "egress"), "to");
     if (json_count(types) > 2) {
@@ -117,35 +118,9 @@ void kind_network_policy_validate(const struct json *obj, const struct json *old
     }
 }
 
-/* As kubectl prints a selector: "a=b,c in (d,e),!f", or "<none>". */
 struct json *kind_network_policy_cell_selector(const struct json *obj, int64_t now_ms)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    const struct json *selector = json_path(obj, "spec", "podSelector", NULL), *x;
-    const struct json *labels = json_get(selector, "matchLabels");
-    for (size_t i = 0; json_is(labels, JSON_OBJECT) && i < json_count(labels); i++) {
-        const char *v = json_get_string(json_at(labels, i));
-        strbuf_addf(&b, "%s%s=%s", b.size ? "," : "", json_key_at(labels, i), v ? v : "?");
-    }
-    JSON_FOREACH (x, json_get(selector, "matchExpressions")) {
-        const char *key = json_path_string(x, "key", NULL);
-        const char *op = json_path_string(x, "operator", NULL);
-        key = key ? key : "?";
-        op = op ? op : "?";
-        strbuf_adds(&b, b.size ? "," : "");
-        if (streq(op, "Exists") || streq(op, "DoesNotExist")) {
-            strbuf_addf(&b, "%s%s", streq(op, "Exists") ? "" : "!", key);
-            continue;
-        }
-        strbuf_addf(&b, "%s %s (", key, streq(op, "In") ? "in" : streq(op, "NotIn") ? "notin" : op);
-        const struct json *value;
-        bool first = true;
-        JSON_FOREACH (value, json_get(x, "values")) {
-            const char *s = json_get_string(value);
-            strbuf_addf(&b, "%s%s", first ? "" : ",", s ? s : "?");
-            first = false;
-        }
-        strbuf_addc(&b, ')');
-    }
+    label_selector_write(json_path(obj, "spec", "podSelector", NULL), &b);
     return api_cell_text(strbuf_cstr(&b), "<none>");
 }

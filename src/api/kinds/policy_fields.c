@@ -1,51 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/kinds/policy_fields.h"
 
+#include "api/label_selector.h"
+
 #include <arpa/inet.h>
 #include <stdio.h>
-
-/* ---- selectors ---- */
-
-static void check_expression(struct api_causes *c, const char *field, const struct json *v)
-{
-    const struct json *key = json_get(v, "key"), *values = json_get(v, "values");
-    const char *op = json_path_string(v, "operator", NULL), *wrong;
-    const char *list = API_FIELD("%s.values", field);
-    if (json_string_size(key) == 0) {
-        api_required(c, API_FIELD("%s.key", field), "");
-    } else if ((wrong = api_check_qualified_name(json_get_string(key)))) {
-        api_invalid(c, API_FIELD("%s.key", field), key, "%s", wrong);
-    }
-    if (streq(op, "In") || streq(op, "NotIn")) {
-        if (json_count(values) == 0) {
-            api_required(c, list, "must be specified when `operator` is 'In' or 'NotIn'");
-        }
-        for (size_t i = 0; i < json_count(values); i++) {
-            wrong = api_check_label_value(json_get_string(json_at(values, i)));
-            if (wrong) {
-                api_invalid(c, API_FIELD("%s[%zu]", list, i), json_at(values, i), "%s", wrong);
-            }
-        }
-    } else if (streq(op, "Exists") || streq(op, "DoesNotExist")) {
-        if (json_count(values) > 0) {
-            api_forbidden(c, list,
-                          "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-        }
-    } else {
-        api_invalid(c, API_FIELD("%s.operator", field), json_get(v, "operator"),
-                    "not a valid selector operator");
-    }
-}
-
-void policy_check_selector(struct api_causes *c, const char *field, const struct json *v)
-{
-    const struct json *expressions = json_get(v, "matchExpressions");
-    api_validate_labels(c, API_FIELD("%s.matchLabels", field), json_get(v, "matchLabels"));
-    for (size_t i = 0; i < json_count(expressions); i++) {
-        check_expression(c, API_FIELD("%s.matchExpressions[%zu]", field, i),
-                         json_at(expressions, i));
-    }
-}
 
 /* ---- addresses ---- */
 
@@ -142,11 +101,11 @@ static void check_peer(struct api_causes *c, const char *field, const struct jso
     }
     const char *at = API_FIELD("%s.%s", field, which);
     if (streq(which, "pods")) {
-        policy_check_selector(c, API_FIELD("%s.namespaceSelector", at),
-                              json_get(member, "namespaceSelector"));
-        policy_check_selector(c, API_FIELD("%s.podSelector", at), json_get(member, "podSelector"));
+        label_selector_check(c, API_FIELD("%s.namespaceSelector", at),
+                             json_get(member, "namespaceSelector"));
+        label_selector_check(c, API_FIELD("%s.podSelector", at), json_get(member, "podSelector"));
     } else {
-        policy_check_selector(c, at, member);
+        label_selector_check(c, at, member);
     }
 }
 

@@ -8,8 +8,6 @@
 
 #include "api/kind_util.h"
 
-/* A metav1.LabelSelector; absent is fine. */
-void policy_check_selector(struct api_causes *c, const char *field, const struct json *v);
 /* Whether 'inner' is in 'outer' and is smaller; both are valid CIDRs. */
 bool policy_cidr_is_within(const char *inner, const char *outer);
 /* The rules and the subject, common to AdminNetworkPolicy and BaselineAdminNetworkPolicy. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/security/role_aggregation.h"
 
+#include "api/label_selector.h"
 #include "base/mem.h"
 #include "controller/obj.h"
 
@@ -12,45 +13,6 @@ struct role_aggregation {
 };
 
 /* ---- selection ---- */
-
-static bool expression_matches(const struct json *e, const struct json *labels)
-{
-    const char *key = json_path_string(e, "key", NULL);
-    const char *operator= json_path_string(e, "operator", NULL);
-    const char *value = key ? json_path_string(labels, key, NULL) : NULL;
-    const struct json *item;
-    bool in = false;
-    if (!key || !operator) {
-        return false;
-    }
-    JSON_FOREACH (item, json_get(e, "values")) {
-        in = in || streq_null(json_get_string(item), value);
-    }
-    if (streq(operator, "In")) {
-        return value && in;
-    }
-    if (streq(operator, "NotIn")) {
-        return !value || !in;
-    }
-    return streq(operator, "Exists") ? value != NULL : streq(operator, "DoesNotExist") && !value;
-}
-
-static bool selects(const struct json *selector, const struct json *labels)
-{
-    const struct json *want = json_get(selector, "matchLabels"), *e;
-    for (size_t i = 0; i < json_count(want); i++) {
-        const struct json *has = json_get(labels, json_key_at(want, i));
-        if (!has || !json_equal(has, json_at(want, i))) {
-            return false;
-        }
-    }
-    JSON_FOREACH (e, json_get(selector, "matchExpressions")) {
-        if (!expression_matches(e, labels)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static void add_rules(struct json *to, const struct json *rules)
 {
@@ -74,7 +36,7 @@ struct json *role_aggregation_rules(const struct json *role, const struct json *
     JSON_FOREACH (selector, selectors) {
         JSON_FOREACH (other, roles) {
             if (!streq(obj_name(other), obj_name(role)) &&
-                selects(selector, json_path(other, "metadata", "labels", NULL))) {
+                label_selector_matches(selector, json_path(other, "metadata", "labels", NULL))) {
                 add_rules(rules, json_get(other, "rules"));
             }
         }
