@@ -53,7 +53,7 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="configmaps endpoints events namespaces nodes pods podtemplates secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions priorityclasses runtimeclasses networkpolicies adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments priorityclasses runtimeclasses networkpolicies adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         _tenet_expand "master apiserver controllers node lab store get create delete describe idle adm token trace flows check dns help --help --version"

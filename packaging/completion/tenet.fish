@@ -27,7 +27,7 @@ function __tenet_command
 end
 
 complete -c tenet -f
-set -g __tenet_kind_list configmaps endpoints events namespaces nodes pods podtemplates secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions priorityclasses runtimeclasses networkpolicies adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests
+set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments priorityclasses runtimeclasses networkpolicies adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests
 complete -c tenet -n __fish_use_subcommand -a master -d 'run the master: registry and controllers'
 complete -c tenet -n '__tenet_command master' -l config -s c -r -F -d 'master-config.yaml; see tenet-master-config(5)'
 complete -c tenet -n '__tenet_command master' -l cluster-network -x -d 'networks of pods, with the bits of an address that a node'\''s subnet has; default: 10.128.0.0/14:9'

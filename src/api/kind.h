@@ -106,6 +106,13 @@ struct api_subresource {
 
 #define API_EVENT_TTL_S 3600
 
+/* What comes of a kind's objects. No kind pretends to have an effect that is not built. */
+enum api_effect {
+    API_EFFECT_FULL,    /* The server and its components act upon them. */
+    API_EFFECT_NONE,    /* They are stored only: each write is answered with a Warning. */
+    API_EFFECT_REFUSED, /* Safety depends on the effect, so writes are refused. */
+};
+
 struct api_kind {
     const char *group;   /* "" for the core group */
     const char *version; /* "v1" */
@@ -133,7 +140,10 @@ struct api_kind {
     /* Lists and watches contain only the objects that the user may get, unless the user may list
      * the underlying kind. */
     bool personal;
+    bool read_only;      /* Objects are read only; no client writes them. */
     const char *warning; /* Warning for clients of this version; NULL: none. */
+    enum api_effect effect;
+    const char *missing; /* What does not happen yet, for people; NULL with API_EFFECT_FULL. */
     unsigned ttl_s;      /* Seconds after their last change when objects are deleted; 0: never. */
     const char *description;
     const struct api_column *columns;

@@ -153,6 +153,27 @@ bool api_field_enum(struct api_causes *c, const char *field, const struct json *
     return false;
 }
 
+void api_validate_share(struct api_causes *c, const char *field, const struct json *v)
+{
+    const char *s = json_get_string(v);
+    size_t digits = s ? strspn(s, "0123456789") : 0;
+    int64_t n;
+    if (is_absent(v)) {
+        return;
+    }
+    if (s && (digits == 0 || !streq(s + digits, "%"))) {
+        api_invalid(c, field, v,
+                    "a valid percent string must be a numeric string followed by an ending '%%' "
+                    "(e.g. '1%%',  or '93%%', regex used for validation is '[0-9]+%%')");
+    } else if (s && (digits > 3 || (digits == 3 && strncmp(s, "100", 3) > 0))) {
+        api_invalid(c, field, v, "must not be greater than 100%%");
+    } else if (!s && json_get_int(v, &n) < 0) {
+        api_invalid(c, field, v, "must be an integer or percentage (e.g '5%%')");
+    } else if (!s && n < 0) {
+        api_invalid(c, field, v, "must be greater than or equal to 0");
+    }
+}
+
 void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,
                          const struct json *old)
 {
@@ -179,4 +200,10 @@ void api_default_int(struct json *obj, const char *key, int64_t i)
     if (is_absent(json_get(obj, key))) {
         json_set_int(obj, key, i);
     }
+}
+
+struct json *api_default_object(struct json *obj, const char *key)
+{
+    struct json *v = json_get(obj, key);
+    return is_absent(v) ? json_set(obj, key, json_object()) : json_is(v, JSON_OBJECT) ? v : NULL;
 }

@@ -22,6 +22,12 @@ struct json *api_cell_reference(const struct json *ref);
 /* The same for the owner that is the object's controller; "<none>": it has none. */
 struct json *api_cell_controller(const struct json *obj, int64_t now_ms);
 
+/* Of the pod template in an object: its containers' names and images, joined by ",", and the
+ * selector beside it; "<none>" without one. */
+struct json *api_cell_containers(const struct json *obj, int64_t now_ms);
+struct json *api_cell_images(const struct json *obj, int64_t now_ms);
+struct json *api_cell_selector(const struct json *obj, int64_t now_ms);
+
 #define API_COLUMN_NAME                                                                     \
     {                                                                                       \
         "Name", "string", "name", "Name must be unique within its scope.", 0, api_cell_name \
@@ -64,6 +70,10 @@ bool api_field_enum(struct api_causes *c, const char *field, const struct json *
 
 /* Labels, or maps with the same rules: names and values. */
 void api_validate_labels(struct api_causes *c, const char *field, const struct json *labels);
+/* The same for annotations, with their size together. */
+void api_validate_annotations(struct api_causes *c, const char *field, const struct json *map);
+/* A number of 0 or more, or a percentage of at most 100 ("25%"); absent is fine. */
+void api_validate_share(struct api_causes *c, const char *field, const struct json *v);
 /* A cause when the value differs from the old object's. */
 void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,
                          const struct json *old);
@@ -78,3 +88,5 @@ struct json *api_cell_created(const struct json *obj, int64_t now_ms); /* creati
 /* Sets 'key' of 'obj' when it is absent or null ("": absent, too). */
 void api_default_string(struct json *obj, const char *key, const char *s);
 void api_default_int(struct json *obj, const char *key, int64_t i);
+/* The object at 'key', created when it is absent or null; NULL: another type is there. */
+struct json *api_default_object(struct json *obj, const char *key);

@@ -41,13 +41,15 @@ static void add_words(struct strbuf *out, const struct command *c)
 /* The plurals of all kinds that can be listed, with blanks between. */
 static void add_kinds(struct strbuf *out)
 {
+    const char *blank = "";
     for (size_t i = 0; api_kinds[i]; i++) {
         bool again = api_kinds[i]->create_only;
         for (size_t k = 0; k < i; k++) {
             again |= streq(api_kinds[k]->plural, api_kinds[i]->plural);
         }
         if (!again) {
-            strbuf_addf(out, "%s%s", i ? " " : "", api_kinds[i]->plural);
+            strbuf_addf(out, "%s%s", blank, api_kinds[i]->plural);
+            blank = " ";
         }
     }
 }

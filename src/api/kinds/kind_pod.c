@@ -91,10 +91,15 @@ static void default_pull_policies(struct json *containers)
     }
 }
 
+void pod_default_spec(struct json *spec)
+{
+    default_pull_policies(json_get(spec, "containers"));
+    default_pull_policies(json_get(spec, "initContainers"));
+}
+
 void kind_pod_defaults(struct json *obj)
 {
-    default_pull_policies(json_path(obj, "spec", "containers", NULL));
-    default_pull_policies(json_path(obj, "spec", "initContainers", NULL));
+    pod_default_spec(json_get(obj, "spec"));
 }
 
 void kind_pod_prepare(struct json *obj, const struct json *old)
@@ -181,5 +186,24 @@ void kind_pod_validate(const struct json *obj, const struct json *old, struct ap
     pod_validate_spec("spec", json_get(obj, "spec"), json_get(old, "spec"), c);
     if (json_string_size(ip) && first && !json_equal(first, ip)) {
         api_invalid(c, "status.podIPs[0].ip", first, "must be the same as status.podIP");
+    }
+}
+
+/* ---- Binding ---- */
+
+void kind_binding_validate(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    static const char *const kinds[] = {"Node", "<empty>", NULL};
+    const struct json *target = json_get(obj, "target"), *kind = json_get(target, "kind");
+    const struct json *name = json_get(target, "name");
+    const char *wrong =
+        json_string_size(name) ? api_check_dns_subdomain(json_get_string(name)) : NULL;
+    if (json_string_size(kind) && !streq(json_get_string(kind), "Node")) {
+        api_unsupported(c, "target.kind", kind, kinds);
+    }
+    if (json_string_size(name) == 0) {
+        api_required(c, "target.name", "");
+    } else if (wrong) {
+        api_invalid(c, "target.name", name, "%s", wrong);
     }
 }

@@ -62,7 +62,7 @@ void api_validate_labels(struct api_causes *c, const char *field, const struct j
     }
 }
 
-static void validate_annotations(const struct json *map, struct api_causes *c)
+void api_validate_annotations(struct api_causes *c, const char *field, const struct json *map)
 {
     size_t total = 0;
     for (size_t i = 0; i < json_count(map); i++) {
@@ -79,12 +79,12 @@ static void validate_annotations(const struct json *map, struct api_causes *c)
         const char *wrong = api_check_qualified_name(strbuf_cstr(&lower));
         if (wrong) {
             CLEANUP(json_free) struct json *k = json_string(key);
-            api_invalid(c, "metadata.annotations", k, "%s", wrong);
+            api_invalid(c, field, k, "%s", wrong);
         }
         total += strlen(key) + json_string_size(v);
     }
     if (total > ANNOTATIONS_MAX) {
-        api_too_long(c, "metadata.annotations", ANNOTATIONS_MAX);
+        api_too_long(c, field, ANNOTATIONS_MAX);
     }
 }
 
@@ -161,7 +161,7 @@ static void validate_metadata(const struct api_kind *k, const struct json *obj,
     }
     validate_name(k, meta, c);
     api_validate_labels(c, "metadata.labels", json_get(meta, "labels"));
-    validate_annotations(json_get(meta, "annotations"), c);
+    api_validate_annotations(c, "metadata.annotations", json_get(meta, "annotations"));
     validate_finalizers(k, meta, old_meta, c);
     validate_owners(json_get(meta, "ownerReferences"), c);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/kinds/pod_restrictions.h"
 
+#include "api/kind_util.h"
 #include "base/mem.h"
 
 #define MAX_ID INT32_MAX        /* Largest ID of a user or group (Kubernetes). */
@@ -382,13 +383,6 @@ void pod_restrictions_check(const struct json *pod, const char *path, struct api
 
 /* ---- defaults of unset fields ---- */
 
-/* The object at 'key', created when it is absent; NULL: another type is there. */
-static struct json *object_at(struct json *obj, const char *key)
-{
-    struct json *v = json_get(obj, key);
-    return is_set(v) && !json_is(v, JSON_OBJECT) ? NULL : json_ensure_object(obj, key);
-}
-
 static bool list_has(const struct json *list, const char *word)
 {
     const struct json *item;
@@ -403,7 +397,7 @@ static bool list_has(const struct json *list, const char *word)
 static void fill_drops(struct json *context)
 {
     static const char *const required[] = {"KILL", "MKNOD", "SETUID", "SETGID"};
-    struct json *capabilities = object_at(context, "capabilities");
+    struct json *capabilities = api_default_object(context, "capabilities");
     const struct json *list = json_get(capabilities, "drop");
     if (!capabilities || (is_set(list) && !json_is(list, JSON_ARRAY)) || list_has(list, "ALL")) {
         return;
@@ -417,7 +411,8 @@ static void fill_drops(struct json *context)
 
 static void fill_container(struct json *ct, const struct json *pod_context)
 {
-    struct json *context = json_is(ct, JSON_OBJECT) ? object_at(ct, "securityContext") : NULL;
+    struct json *context =
+        json_is(ct, JSON_OBJECT) ? api_default_object(ct, "securityContext") : NULL;
     if (!context) {
         return;
     }
@@ -434,7 +429,8 @@ static void fill_container(struct json *ct, const struct json *pod_context)
 void pod_restrictions_fill(struct json *pod)
 {
     struct json *spec = json_get(pod, "spec"), *ct;
-    struct json *context = json_is(spec, JSON_OBJECT) ? object_at(spec, "securityContext") : NULL;
+    struct json *context =
+        json_is(spec, JSON_OBJECT) ? api_default_object(spec, "securityContext") : NULL;
     if (!context) {
         return;
     }
@@ -463,11 +459,23 @@ static bool has_judged(const struct json *a, const struct json *b)
     return true;
 }
 
+/* The node is not checked: a scheduler may choose it for the pod of an administrator. */
+static bool same_specs(const struct json *a, const struct json *b)
+{
+    if (!a || !b || json_equal(a, b)) {
+        return a ? b != NULL : !b;
+    }
+    CLEANUP(json_free) struct json *x = json_clone(a);
+    CLEANUP(json_free) struct json *y = json_clone(b);
+    json_remove(x, "nodeName");
+    json_remove(y, "nodeName");
+    return json_equal(x, y);
+}
+
 bool pod_restrictions_same(const struct json *a, const struct json *b)
 {
     const struct json *a_spec = json_get(a, "spec"), *b_spec = json_get(b, "spec");
     const struct json *a_list = json_path(a, "metadata", "annotations", NULL);
     const struct json *b_list = json_path(b, "metadata", "annotations", NULL);
-    bool same = a_spec && b_spec ? json_equal(a_spec, b_spec) : !a_spec && !b_spec;
-    return same && has_judged(a_list, b_list) && has_judged(b_list, a_list);
+    return same_specs(a_spec, b_spec) && has_judged(a_list, b_list) && has_judged(b_list, a_list);
 }

@@ -51,6 +51,17 @@ static bool shows_text(const struct api_column *c)
     return streq(c->type, "string") && !c->count && !c->list;
 }
 
+/* A number or truth value that is absent is shown as one, too. */
+static struct json *absent_cell(const struct api_column *c)
+{
+    struct json *v = NULL;
+    bool text = !c->absent || streq(c->type, "string");
+    if (!text && json_parse(c->absent, strlen(c->absent), &v, NULL) == 0) {
+        return v;
+    }
+    return c->absent ? json_string(c->absent) : json_null();
+}
+
 /* The value at the column's path, by its type; as in Kubernetes, only texts show more than one
  * value. */
 static struct json *found_cell(const struct api_column *c, const struct json *obj, int64_t now_ms)
@@ -69,7 +80,7 @@ static struct json *found_cell(const struct api_column *c, const struct json *ob
         return api_cell_list(n > 0 ? found[0] : NULL);
     }
     if (n <= 0) {
-        return c->absent ? json_string(c->absent) : json_null();
+        return absent_cell(c);
     }
     if (streq(c->type, "string")) {
         CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;

@@ -59,6 +59,9 @@ static bool is_verb_of_kind(const struct request *q)
 {
     const struct api_kind *k = q->kind;
     bool placed = !k->namespaced || q->namespace;
+    if (k->read_only) {
+        return q->verb == VERB_GET || q->verb == VERB_LIST;
+    }
     switch (q->verb) {
     case VERB_CREATE:
         return !q->name && placed;

@@ -2,6 +2,7 @@
 /* The one place that sends responses: turns an outcome into the form that the client accepts. */
 #include "apiserver/request/respond.h"
 
+#include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
 #include "apiserver/request/metrics.h"
@@ -318,6 +319,7 @@ void request_answer(struct request *q, struct outcome *o)
         answer_status(q, o);
         break;
     case OUTCOME_OBJECT:
+        effect_warn(q);
         answer_object(q, o->code, o->object);
         break;
     case OUTCOME_JSON:

@@ -3,6 +3,7 @@
  * kind. */
 #include "apiserver/request/scale.h"
 
+#include "api/label_selector.h"
 #include "api/patch/fieldset.h"
 #include "api/table/jsonpath.h"
 
@@ -51,6 +52,17 @@ static struct json *managers_of(const struct api_kind *k, const struct json *obj
     return json_count(list) ? TAKE(list) : NULL;
 }
 
+/* A selector is a text, a LabelSelector or an object of labels. */
+static void set_selector(struct json *status, const struct json *v)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    if (json_is(v, JSON_OBJECT)) {
+        label_selector_write(v, &b);
+    }
+    json_set_string(status, "selector",
+                    json_is(v, JSON_OBJECT) ? strbuf_cstr(&b) : json_get_string(v));
+}
+
 struct json *scale_of(const struct api_kind *k, const struct json *obj)
 {
     static const char *const kept[] = {"name", "namespace", "uid", "resourceVersion",
@@ -73,7 +85,7 @@ struct json *scale_of(const struct api_kind *k, const struct json *obj)
     json_set_int(json_ensure_object(s, "spec"), "replicas",
                  json_get_int_or(value_at(k->scale->spec, obj), 0));
     json_set_int(status, "replicas", json_get_int_or(value_at(k->scale->status, obj), 0));
-    json_set_string(status, "selector", json_get_string(value_at(k->scale->selector, obj)));
+    set_selector(status, value_at(k->scale->selector, obj));
     return s;
 }
 

@@ -5,6 +5,7 @@
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/admission/integrity.h"
+#include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
 #include "apiserver/request/metrics.h"
@@ -12,6 +13,7 @@
 #include "apiserver/request/probe.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/server/definitions.h"
+#include "apiserver/verbs/binding.h"
 #include "apiserver/verbs/delete.h"
 #include "apiserver/verbs/discovery.h"
 #include "apiserver/verbs/health.h"
@@ -217,11 +219,13 @@ static void dispatch(struct request *q, struct outcome *outcome)
         [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
         [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
     };
-    if (integrity_check_readable(q, outcome) < 0) {
+    if (integrity_check_readable(q, outcome) < 0 || effect_check_write(q, outcome) < 0) {
         return;
     }
     const struct api_subresource *part = api_kind_subresource(q->kind, q->subresource);
-    if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {
+    if (binding_is_asked(q)) {
+        handle_binding(q, outcome);
+    } else if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {
         handle_review(q, outcome);
     } else {
         newest_then(q, handlers[q->verb], outcome);

@@ -45,6 +45,9 @@ static struct json *verbs(const struct api_kind *k, const struct api_subresource
     if (part) {
         return names(part->verbs);
     }
+    if (k->read_only) {
+        return names((const char *const[]){"get", "list", NULL});
+    }
     struct json *all = json_array();
     if (k->create_only) {
         json_append(all, json_string("create"));
@@ -73,7 +76,8 @@ static struct json *resource(const struct api_kind *k, const struct api_subresou
              part ? json_stringf("%s/%s", k->plural, part->name) : json_string(k->plural));
     json_set_string(r, "singularName", part ? "" : k->singular);
     json_set_bool(r, "namespaced", k->namespaced);
-    if (part && part->kind) {
+    /* Absent for a type of the list's own group and version. */
+    if (part && part->kind && !is_in(k, part->group, part->version)) {
         json_set_string(r, "group", part->group);
         json_set_string(r, "version", part->version);
     }

@@ -187,6 +187,8 @@ static void stored(void *ctx, int error, uint64_t revision)
         delete_stored(w, error, revision, &outcome);
     } else if (error < 0) {
         put_failed(w, error, &outcome);
+    } else if (w->stored) {
+        w->stored(&outcome);
     } else {
         outcome_object(&outcome, w->base ? 200 : 201, object_text(w->ck->head, w->value, revision));
     }

@@ -28,11 +28,13 @@ struct write {
     struct json *body; /* The object or patch; NULL: none. */
     int (*patch)(struct write *w, struct json **obj,
                  struct err *e); /* Applies 'body'; only for a patch. */
-    struct deletion *deletion;   /* Only for a deletion. */
-    bool generated;              /* The server generated the name. */
-    bool creates_or_updates;     /* Creates or updates, decided at each attempt. */
-    bool finished;               /* The object is removed by this update. */
-    bool ending;                 /* The object is being deleted. */
+    /* Fills in the success of the change; NULL: its object is answered. */
+    void (*stored)(struct outcome *outcome);
+    struct deletion *deletion; /* Only for a deletion. */
+    bool generated;            /* The server generated the name. */
+    bool creates_or_updates;   /* Creates or updates, decided at each attempt. */
+    bool finished;             /* The object is removed by this update. */
+    bool ending;               /* The object is being deleted. */
     /* The value being sent to the store: */
     bool deletes; /* The key is being deleted. */
     uint64_t sent_ns;

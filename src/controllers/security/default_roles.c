@@ -29,18 +29,18 @@ struct role {
     const char *project_verbs, *project_role;
 };
 
-/* Kinds in projects that are not compiled in yet, in addition to those whose descriptions
- * (api/kinds) name the role.  The order of the groups is that of the rules. */
+/* Resources in projects beyond the kinds whose descriptions (api/kinds) name the role: their
+ * subresources, and kinds that are not compiled in yet.  The order of the groups is that of the
+ * rules. */
 static const struct {
     const char *group, *resources;
 } project_groups[] = {
-    {"core", "persistentvolumeclaims replicationcontrollers replicationcontrollers/scale"},
-    {"apps", "daemonsets deployments deployments/rollback deployments/scale replicasets "
-             "replicasets/scale statefulsets statefulsets/scale"},
+    {"core", "replicationcontrollers/scale"},
+    {"apps", "deployments/rollback deployments/scale replicasets/scale statefulsets/scale"},
     {"apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},
-    {"autoscaling", "horizontalpodautoscalers"},
-    {"batch", "cronjobs jobs"},
-    {"policy", "poddisruptionbudgets"},
+    {"autoscaling", ""},
+    {"batch", ""},
+    {"policy", ""},
     {"networking.k8s.io", "ingresses"},
     {"discovery.k8s.io", ""},
     {"coordination.k8s.io", ""},
@@ -78,9 +78,8 @@ static const struct role roles[] = {
      "view",
      NULL,
      {{READ, "core",
-       "bindings limitranges namespaces namespaces/status persistentvolumeclaims/status pods/log "
-       "pods/status replicationcontrollers/status resourcequotas resourcequotas/status "
-       "services/status"},
+       "bindings namespaces namespaces/status persistentvolumeclaims/status pods/log pods/status "
+       "replicationcontrollers/status resourcequotas/status services/status"},
       {READ, "route.openshift.io", "routes/status"},
       {"get", "project.openshift.io", "projects"}},
      .project_verbs = READ,
@@ -96,8 +95,8 @@ static const struct role roles[] = {
      NULL,
      NULL,
      {{READ, "core",
-       "bindings componentstatuses limitranges namespaces namespaces/status nodes nodes/status "
-       "persistentvolumes pods/log pods/status replicationcontrollers/status resourcequotas "
+       "bindings componentstatuses namespaces namespaces/status nodes nodes/status "
+       "persistentvolumes pods/log pods/status replicationcontrollers/status "
        "resourcequotas/status services/status"},
       {READ, "network.openshift.io", "clusternetworks hostsubnets netnamespaces"},
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
@@ -105,6 +104,8 @@ static const struct role roles[] = {
       {READ, "certificates.k8s.io", "certificatesigningrequests"},
       {READ, "apiextensions.k8s.io", "customresourcedefinitions"},
       {READ, "security.openshift.io", "securitycontextconstraints"},
+      {READ, "storage.k8s.io",
+       "csidrivers csinodes csistoragecapacities storageclasses volumeattachments"},
       {READ, "user.openshift.io", "groups identities users"},
       {"create", "authorization.k8s.io",
        "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews "

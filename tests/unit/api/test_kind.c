@@ -51,7 +51,9 @@ static void kinds_are_found_by_what_users_type(void **state)
         {"svc", "services"},
         {"ep", "endpoints"},
         {"endpointslice", "endpointslices"},
-        {"deployments", NULL},
+        {"deploy", "deployments"},
+        {"hpa", "horizontalpodautoscalers"},
+        {"deploymentconfigs", NULL},
         {"", NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -305,11 +305,35 @@ static void discovery_lists_what_there_is(void **state)
     struct answer net = ask_ok(h, "GET", "/apis/network.openshift.io/v1/", NULL, 200);
     assert_string_equal(at(&core, "groupVersion"), "v1");
     assert_string_equal(at(&net, "groupVersion"), "network.openshift.io/v1");
-    static const char *const want[] = {
-        "configmaps",        "events",   "namespaces",      "namespaces/finalize",
-        "namespaces/status", "nodes",    "nodes/status",    "pods",
-        "pods/status",       "secrets",  "serviceaccounts", "serviceaccounts/token",
-        "endpoints",         "services", "services/status", "podtemplates"};
+    static const char *const want[] = {"bindings",
+                                       "componentstatuses",
+                                       "configmaps",
+                                       "endpoints",
+                                       "events",
+                                       "limitranges",
+                                       "namespaces",
+                                       "namespaces/finalize",
+                                       "namespaces/status",
+                                       "nodes",
+                                       "nodes/status",
+                                       "persistentvolumeclaims",
+                                       "persistentvolumeclaims/status",
+                                       "persistentvolumes",
+                                       "persistentvolumes/status",
+                                       "pods",
+                                       "pods/binding",
+                                       "pods/status",
+                                       "podtemplates",
+                                       "replicationcontrollers",
+                                       "replicationcontrollers/scale",
+                                       "replicationcontrollers/status",
+                                       "resourcequotas",
+                                       "resourcequotas/status",
+                                       "secrets",
+                                       "serviceaccounts",
+                                       "serviceaccounts/token",
+                                       "services",
+                                       "services/status"};
     assert_int_equal(json_count(json_get(core.body, "resources")), ARRAY_SIZE(want));
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
         assert_non_null(resource_named(core.body, want[i]));
@@ -320,6 +344,13 @@ static void discovery_lists_what_there_is(void **state)
     const struct json *token = resource_named(core.body, "serviceaccounts/token");
     assert_string_equal(json_get_string(json_get(token, "kind")), "TokenRequest");
     assert_string_equal(json_get_string(json_at(json_get(token, "verbs"), 0)), "create");
+    /* A part whose type is of the list's own version does not repeat it. */
+    const struct json *binding = resource_named(core.body, "pods/binding");
+    assert_string_equal(json_get_string(json_get(binding, "kind")), "Binding");
+    assert_null(json_get(binding, "group"));
+    assert_string_equal(json_get_string(json_get(token, "group")), "authentication.k8s.io");
+    const struct json *read = json_get(resource_named(core.body, "componentstatuses"), "verbs");
+    assert_int_equal(json_count(read), 2);
     assert_non_null(resource_named(net.body, "hostsubnets"));
     assert_null(resource_named(net.body, "pods"));
     CLEANUP_ANSWER
@@ -342,7 +373,7 @@ static void discovery_lists_what_there_is(void **state)
                     "resources")) {
         found |= streq_null(json_path_string(r, "resource", NULL), "pods") &&
                  streq_null(
-                     json_path_string(json_at(json_get(r, "subresources"), 0), "subresource", NULL),
+                     json_path_string(json_at(json_get(r, "subresources"), 1), "subresource", NULL),
                      "status");
     }
     assert_true(found);

@@ -120,7 +120,7 @@ static bool names(const char *const *list, const char *s)
 /* The kinds whose descriptions name no role, but which members of projects may read or change. */
 static bool has_rules_of_its_own(const char *plural)
 {
-    static const char *const plurals[] = {"namespaces", "projects", "secrets",
+    static const char *const plurals[] = {"bindings", "namespaces", "projects", "secrets",
                                           "localsubjectaccessreviews"};
     for (size_t i = 0; i < ARRAY_SIZE(plurals); i++) {
         if (streq(plurals[i], plural)) {

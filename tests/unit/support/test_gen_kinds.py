@@ -50,6 +50,8 @@ WRONG = [
     (HEAD + "    2 a string\n", 3, "this stands in no kind and no type"),
     (HEAD + 'kind Thing things\n    "A thing"\n    roles owner\n', 5, '"owner" is no role of projects'),
     (HEAD + 'kind Thing things\n    "A thing"\n    roles edit\n    column name\n', 3, "roles are for kinds in projects"),
+    (HEAD + 'kind Thing things\n    "A thing"\n    effect some "text"\n', 5, '"some" is no effect: none, refuse'),
+    (HEAD + 'kind Thing things\n    "A thing"\n    effect none\n', 5, "what does not happen yet is missing"),
     (KIND + "    2 a %\n", 7, "cannot read: %"),
 ]
 
@@ -115,6 +117,21 @@ class GenKinds(unittest.TestCase):
                 self.assertEqual(r.returncode, status, r.stdout)
                 for part in says:
                     self.assertIn(part, r.stdout)
+
+    def test_a_kind_without_effect_says_so_in_the_table(self):
+        for word, constant, cell in (("none", "API_EFFECT_NONE", "stored only"), ("refuse", "API_EFFECT_REFUSED", "refused")):
+            text = KIND.replace("column name", f'effect {word} "nobody looks"\n    column name') + "    2 a string\n"
+            status, error, source = self.run_on(text)
+            self.assertEqual((status, error), (0, ""))
+            self.assertIn(f".effect = {constant},", source)
+            self.assertIn('.missing = "nobody looks",', source)
+            with tempfile.TemporaryDirectory() as tmp:
+                tmp = pathlib.Path(tmp)
+                (tmp / "g.example.v1.kinds").write_text(text)
+                (tmp / "meta.v1.kinds").write_text(META)
+                out = subprocess.run([ROOT / "tools/gen-kinds", "--table", tmp / "g.example.v1.kinds", tmp / "meta.v1.kinds"],
+                                     stdout=subprocess.PIPE, text=True, check=True).stdout
+            self.assertIn(f"| {cell} |", out)
 
     def test_a_kind_with_a_field_that_has_no_number_has_no_protobuf_form(self):
         _, _, source = self.run_on(KIND + "    2 a string\n    - b string\n")
