@@ -312,7 +312,6 @@ static const struct bad bad[] = {
     {"csidrivers", "{'spec':{'tokenRequests':[{'audience':'a','expirationSeconds':5}]}}",
      "spec.tokenRequests[0].expirationSeconds", "must be between 600"},
     {"csinodes", "{'spec':{'drivers':[{'name':'d'}]}}", "spec.drivers[0].nodeID", "Required value"},
-    {"csinodes", "{'spec':null}", "spec.drivers", "Required value"},
     {"csistoragecapacities", "{'storageClassName':null}", "storageClassName", "Required value"},
     {"volumeattachments", "{'spec':{'source':{'persistentVolumeName':null}}}", "spec.source",
      "must specify exactly one of inlineVolumeSpec and persistentVolumeName"},

@@ -505,7 +505,58 @@ static void a_template_of_an_administrator_can_be_scaled_but_not_changed(void **
              "spec.template.spec.hostNetwork");
 }
 
-/* Kinds that are not served yet: where their templates are. */
+/* The kinds of controllers that are compiled in; %s are members of the pod's spec. */
+static const struct {
+    const char *path, *field, *body;
+} compiled_in[] = {
+#define LABELLED "'metadata':{'labels':{'a':'b'}},'spec':{%s" GOOD "}"
+#define OWNER "'selector':{'matchLabels':{'a':'b'}},'template':{" LABELLED "}"
+    {"/api/v1/namespaces/red/replicationcontrollers", "spec.template.",
+     "{'metadata':{'name':'x'},'spec':{'template':{" LABELLED "}}}"},
+    {"/apis/apps/v1/namespaces/red/deployments", "spec.template.",
+     "{'metadata':{'name':'x'},'spec':{" OWNER "}}"},
+    {"/apis/apps/v1/namespaces/red/replicasets", "spec.template.",
+     "{'metadata':{'name':'x'},'spec':{" OWNER "}}"},
+    {"/apis/apps/v1/namespaces/red/statefulsets", "spec.template.",
+     "{'metadata':{'name':'x'},'spec':{" OWNER "}}"},
+    {"/apis/apps/v1/namespaces/red/daemonsets", "spec.template.",
+     "{'metadata':{'name':'x'},'spec':{" OWNER "}}"},
+    {"/apis/batch/v1/namespaces/red/jobs", "spec.template.",
+     "{'metadata':{'name':'x'},'spec':{'template':{'spec':{'restartPolicy':'Never',%s" GOOD "}}}}"},
+    {"/apis/batch/v1/namespaces/red/cronjobs", "spec.jobTemplate.spec.template.",
+     "{'metadata':{'name':'x'},'spec':{'schedule':'@daily','jobTemplate':{'spec':{'template':{"
+     "'spec':{'restartPolicy':'Never',%s" GOOD "}}}}}}"},
+};
+
+/* A user with role edit gets no more through a template than through a pod, by any verb; what is
+ * left open is filled in. */
+static void templates_of_the_kinds_of_controllers_are_judged(void **state)
+{
+    struct harness *h = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(compiled_in); i++) {
+        static const char *const wild[][2] = {
+            {"'hostNetwork':true,", "spec.hostNetwork"},
+            {"'volumes':[{'name':'v','hostPath':{'path':'/'}}],", "spec.volumes[0]"},
+            {"'securityContext':{'runAsUser':0},", "spec.securityContext.runAsUser"},
+        };
+        const char *path = compiled_in[i].path;
+        CLEANUP_FREE char *one = xasprintf("%s/x", path);
+        CLEANUP_FREE char *good = xasprintf(compiled_in[i].body, "");
+        check_by(h, "vic", "POST", path, good, 403, "cannot create resource");
+        check_by(h, "eve", "POST", path, good, 201, "\"allowPrivilegeEscalation\":false");
+        for (size_t k = 0; k < ARRAY_SIZE(wild); k++) {
+            CLEANUP_FREE char *bad = xasprintf(compiled_in[i].body, wild[k][0]);
+            CLEANUP_FREE char *other = xasprintf("%s?dryRun=All", path);
+            CLEANUP_FREE char *field = xasprintf("%s%s", compiled_in[i].field, wild[k][1]);
+            check_by(h, "eve", "POST", other, bad, 403, field);
+            check_by(h, "eve", "PATCH", one, bad, 403, field);
+        }
+        check_by(h, "eve", "PATCH", one, "{'metadata':{'labels':{'l':'v'}}}", 200, NULL);
+        check_by(h, "eve", "DELETE", one, NULL, 200, NULL);
+    }
+}
+
+/* Where templates are, of kinds that are served and of others. */
 static const struct {
     const char *group, *plural, *path, *before, *after;
 } templates[] = {
@@ -579,6 +630,7 @@ int main(void)
         T(an_administrators_pod_can_be_labelled_but_not_changed),
         T(a_template_is_judged_as_a_pod),
         T(a_template_of_an_administrator_can_be_scaled_but_not_changed),
+        T(templates_of_the_kinds_of_controllers_are_judged),
         T(a_schema_without_security_contexts_stays_without),
         cmocka_unit_test(templates_of_all_kinds_are_found),
     };
