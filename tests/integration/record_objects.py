@@ -33,7 +33,61 @@ ADMIN_RULES = {
                  "ports": [{"portNumber": {"port": 80, "protocol": "UDP"}}, {"namedPort": "http"}]}],
     "subject": {"pods": {"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "web"}}}}}
 
+TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [
+    {"name": "c", "image": "busybox", "ports": [{"containerPort": 80}]}]}}
+ENDING = {"metadata": {"labels": {"app": "web"}}, "spec": {"restartPolicy": "OnFailure", "containers": [
+    {"name": "c", "image": "busybox"}]}}
+OWNER = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
+
 OBJECTS = [
+    {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node1"}},
+    {"apiVersion": "v1", "kind": "ComponentStatus", "conditions": [{"type": "Healthy", "status": "True"}]},
+    {"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}},
+    {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Retain",
+        "nfs": {"server": "192.0.2.5", "path": "/a"}, "claimRef": {"namespace": "default", "name": "c"}, "storageClassName": "fast"},
+     "status": {"phase": "Bound"}},
+    {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {**CLAIM, "volumeName": "v"},
+     "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}},
+    {"apiVersion": "v1", "kind": "ReplicationController", "spec": {"replicas": 2, "selector": {"app": "web"}, "template": TEMPLATE},
+     "status": {"replicas": 2, "readyReplicas": 1, "conditions": [{"type": "ReplicaFailure", "status": "False"}]}},
+    {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "4", "limits.cpu": "2"}}},
+    {"apiVersion": "apps/v1", "kind": "DaemonSet", "spec": {
+        "selector": OWNER["selector"], "template": TEMPLATE, "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
+            "maxUnavailable": "10%"}}},
+     "status": {"currentNumberScheduled": 1, "desiredNumberScheduled": 2, "numberMisscheduled": 0, "numberReady": 1}},
+    {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {**OWNER, "strategy": {"type": "RollingUpdate", "rollingUpdate": {
+        "maxSurge": 1, "maxUnavailable": 0}}, "minReadySeconds": 3},
+     "status": {"replicas": 2, "readyReplicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "conditions": [CONDITION]}},
+    {"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": OWNER, "status": {"replicas": 2, "readyReplicas": 1}},
+    {"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {
+        **OWNER, "serviceName": "web", "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": CLAIM}]},
+     "status": {"replicas": 2, "readyReplicas": 1, "currentRevision": "web-1"}},
+    {"apiVersion": "batch/v1", "kind": "CronJob", "spec": {
+        "schedule": "*/5 * * * *", "timeZone": "Europe/Berlin", "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": {
+            "template": ENDING}}},
+     "status": {"lastScheduleTime": "2024-01-02T03:04:05Z"}},
+    {"apiVersion": "batch/v1", "kind": "Job", "spec": {"completions": 3, "parallelism": 2, "backoffLimit": 4, "template": ENDING},
+     "status": {"active": 1, "succeeded": 2, "startTime": "2024-01-02T03:04:05Z", "completionTime": "2024-01-02T03:05:05Z"}},
+    {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "minReplicas": 2, "maxReplicas": 5,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}}],
+        "behavior": {"scaleDown": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}}},
+     "status": {"currentReplicas": 3, "desiredReplicas": 3}},
+    {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {
+        "minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
+     "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "spec": {"attachRequired": False, "tokenRequests": [{"audience": "a"}]}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "spec": {"drivers": [
+        {"name": "d.example", "nodeID": "n1", "topologyKeys": ["example.com/zone"], "allocatable": {"count": 8}}]}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "storageClassName": "fast", "capacity": "1Gi",
+     "nodeTopology": {"matchLabels": {"zone": "a"}}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "d.example", "parameters": {"a": "b"},
+     "metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}, "allowVolumeExpansion": True,
+     "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "spec": {
+        "attacher": "d.example", "nodeName": "node1", "source": {"persistentVolumeName": "v"}}, "status": {"attached": True}},
     {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}, "binaryData": {"b": "AAE="}, "immutable": True},
     {"apiVersion": "v1", "kind": "Endpoints", "subsets": [{
         "addresses": [{"ip": "10.128.0.5", "hostname": "web", "nodeName": "node1",
