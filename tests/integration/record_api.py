@@ -16,8 +16,9 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 V2_REF, V3_REF = "#/definitions/", "#/components/schemas/"
 REFUSED, READ_ONLY = ("LimitRange", "ResourceQuota"), ("ComponentStatus",)  # no object of these can be made
 TYPES_DEPTH = 3  # fields this deep are sent with values of another type; deeper ones have the same messages
+UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VOLATILE = [(re.compile(r'"(uid|resourceVersion|creationTimestamp|deletionTimestamp|time|lastUpdateTime)": ?"[^"]+"'), r'"\1": "…"'),
-            (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UID"),
+            (UID, "UID"),
             (re.compile(r"20(2[5-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+Z"), "NOW"),
             (re.compile(r'"(Age|Last Seen)": "[^"]*"'), r'"\1": "…"'),
             (re.compile(r"\?hash=\w+"), "?hash=…")]
@@ -45,6 +46,10 @@ class Asker:
 
 def outcome(answer):
     """One line a cause, or what the server says of the whole; "accepted" when it takes the object."""
+    return [UID.sub("UID", line) for line in causes_of(answer)]
+
+
+def causes_of(answer):
     status, body = answer
     if status < 300:
         return ["accepted"]
