@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rights of a node beyond its roles: access to its own Node, its pods and the objects that they
- * use, its lease, its certificate requests, and events.  Objects that all nodes read alike (those
+ * use, its lease, its CSINode, its certificate requests, and events.  Objects that all nodes read alike (those
  * of the network) are granted by RBAC's role system:sdn-reader. */
 #include "apiserver/access/node_authz.h"
 
@@ -85,6 +85,22 @@ static bool pod_uses(const struct json *pod, bool secret, const char *name)
     return false;
 }
 
+/* Whether the pod mounts the claim 'name': by name, or as one made for the pod (POD-VOLUME). */
+static bool pod_claims(const struct json *pod, const char *name)
+{
+    const char *pod_name = json_path_string(pod, "metadata", "name", NULL);
+    const struct json *v;
+    JSON_FOREACH (v, json_path(pod, "spec", "volumes", NULL)) {
+        const char *volume = json_path_string(v, "name", NULL);
+        CLEANUP_FREE char *own = xasprintf("%s-%s", pod_name ? pod_name : "", volume ? volume : "");
+        if (names(json_get(v, "persistentVolumeClaim"), "claimName", name) ||
+            (json_get(v, "ephemeral") && streq(own, name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool pod_runs_as(const struct json *pod, const char *account)
 {
     const char *name = json_path_string(pod, "spec", "serviceAccountName", NULL);
@@ -104,8 +120,9 @@ static bool needed(struct security *s, const char *node, const struct attributes
             continue;
         }
         CLEANUP(json_free) struct json *pod = object_parse(o);
-        if (streq(a->resource, "serviceaccounts")
-                ? pod_runs_as(pod, a->name)
+        if (streq(a->resource, "serviceaccounts") ? pod_runs_as(pod, a->name)
+            : streq(a->resource, "persistentvolumeclaims")
+                ? pod_claims(pod, a->name)
                 : pod_uses(pod, streq(a->resource, "secrets"), a->name)) {
             return true;
         }
@@ -150,6 +167,42 @@ static bool own_csr(struct security *s, const char *node, const struct attribute
            streq_null(json_path_string(csr, "spec", "username", NULL), user);
 }
 
+/* Whether a pod on the node mounts the claim that the volume 'a->name' is bound to. */
+static bool needs_volume(struct security *s, const char *node, const struct attributes *a)
+{
+    CLEANUP(json_free)
+    struct json *volume = security_object(s, "", "persistentvolumes", NULL, a->name);
+    const struct json *ref = json_path(volume, "spec", "claimRef", NULL);
+    const char *ns = json_path_string(ref, "namespace", NULL);
+    const char *name = json_path_string(ref, "name", NULL);
+    struct attributes claim = *a;
+    claim.resource = "persistentvolumeclaims";
+    claim.namespace = (char *) ns;
+    claim.name = (char *) name;
+    return ns && name && needed(s, node, &claim);
+}
+
+/* What a kubelet reads and writes to mount volumes and to run pods by class. */
+static bool may_use_storage(const char *node, const struct attributes *a)
+{
+    if (*a->subresource) {
+        return false;
+    }
+    if (streq(a->group, "node.k8s.io")) {
+        return streq(a->resource, "runtimeclasses") && is_one_of(a->verb, "get list watch");
+    }
+    if (streq(a->resource, "csidrivers")) {
+        return is_one_of(a->verb, "get list watch");
+    }
+    if (streq(a->resource, "volumeattachments")) {
+        return streq(a->verb, "get");
+    }
+    /* Admission checks the name of a new CSINode. */
+    return streq(a->resource, "csinodes") &&
+           (streq(a->verb, "create") ||
+            (streq(a->name, node) && is_one_of(a->verb, "get update patch delete")));
+}
+
 bool node_allows(struct security *s, const char *node, const struct attributes *a)
 {
     if (!a->is_resource || !s->cache->ready) {
@@ -164,6 +217,14 @@ bool node_allows(struct security *s, const char *node, const struct attributes *
     }
     if (!*a->group && (streq(r, "secrets") || streq(r, "configmaps"))) {
         return !*a->subresource && streq(a->verb, "get") && *a->name && needed(s, node, a);
+    }
+    if (!*a->group && (streq(r, "persistentvolumeclaims") || streq(r, "persistentvolumes"))) {
+        bool claim = streq(r, "persistentvolumeclaims");
+        return !*a->subresource && streq(a->verb, "get") && *a->name &&
+               (claim ? needed(s, node, a) : needs_volume(s, node, a));
+    }
+    if (streq(a->group, "storage.k8s.io") || streq(a->group, "node.k8s.io")) {
+        return may_use_storage(node, a);
     }
     if (!*a->group && streq(r, "serviceaccounts")) {
         return streq(a->subresource, "token") && streq(a->verb, "create") && *a->name &&

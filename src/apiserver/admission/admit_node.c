@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NodeRestriction: a node writes its own Node, its pods' status, and the lease of its own name. */
+/* NodeRestriction: a node writes its own Node, its pods' status, and the Lease and CSINode of its own
+ * name. */
 #include "apiserver/admission/plugins.h"
 
 #include "apiserver/access/security.h"
@@ -74,7 +75,10 @@ int node_validate(struct request *q, const struct json *obj, const struct json *
         return addresses_admit_pod(q, node, obj, old, outcome);
     }
     if (!old && !streq_null(json_path_string(obj, "metadata", "name", NULL), node)) {
-        return admission_refuse(q, obj, "a node is only allowed to make the lease of its own name",
+        return admission_refuse(q, obj,
+                                streq(plural, "leases")
+                                    ? "a node is only allowed to make the lease of its own name"
+                                    : "a node is only allowed to make the CSINode of its own name",
                                 outcome);
     }
     return 0;

@@ -565,9 +565,10 @@ static void a_node_cannot_change_its_taints_restriction_labels_or_owners(void **
     assert_string_equal(at(&a, "spec.taints.0.key"), "");
 }
 
-static void a_node_creates_only_the_lease_of_its_own_name(void **state)
+static void a_node_creates_only_the_lease_and_csinode_of_its_own_name(void **state)
 {
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+#define CSI_NODES "/apis/storage.k8s.io/v1/csinodes"
 #define OWN_LEASE(name)                                          \
     "leases.coordination.k8s.io \"" name                         \
     "\" is forbidden: a node is only allowed to make the lease " \
@@ -588,6 +589,12 @@ static void a_node_creates_only_the_lease_of_its_own_name(void **state)
         {"POST", "/api/v1/namespaces/red/events",
          "{'metadata': {'name': 'e', 'namespace': 'red'}, 'involvedObject': {'namespace': 'red'}}",
          201, NULL},
+        {"POST", CSI_NODES, "{'metadata': {'name': 'n2'}, 'spec': {'drivers': []}}", 403,
+         "csinodes.storage.k8s.io \"n2\" is forbidden: a node is only allowed to make the CSINode "
+         "of its own name"},
+        {"POST", CSI_NODES, "{'metadata': {'name': 'n1'}, 'spec': {'drivers': []}}", 201, NULL},
+        {"PUT", CSI_NODES "/n1", "{'metadata': {'name': 'n1'}, 'spec': {'drivers': []}}", 200,
+         NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         check(NODE, cases[i].method, cases[i].path, cases[i].body, cases[i].status,
@@ -628,7 +635,7 @@ int main(void)
         T(approving_and_signing_need_the_right_for_the_signer),
         T(a_request_without_a_signer_needs_the_right_for_all_signers),
         T(a_node_cannot_change_its_taints_restriction_labels_or_owners),
-        T(a_node_creates_only_the_lease_of_its_own_name),
+        T(a_node_creates_only_the_lease_and_csinode_of_its_own_name),
         T(always_allow_skips_admission),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

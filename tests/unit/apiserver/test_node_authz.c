@@ -29,6 +29,18 @@ static void pod(const char *ns, const char *name, const char *node, const char *
 
 #define ONE "'containers': [{'name': 'c', 'image': 'i'}]"
 
+/* A PersistentVolume; 'ns' NULL: it is not bound to a claim. */
+static void volume(const char *name, const char *ns, const char *claim)
+{
+    CLEANUP_FREE char *ref =
+        ns ? xasprintf(",'claimRef':{'namespace':'%s','name':'%s'}", ns, claim) : xstrdup("");
+    CLEANUP_FREE char *body =
+        xasprintf("{'metadata':{'name':'%s'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':["
+                  "'ReadWriteOnce'],'nfs':{'server':'s','path':'/'}%s}}",
+                  name, ref);
+    put_in(h, "POST", "/api/v1/persistentvolumes", body, 201);
+}
+
 static void csr(const char *who, const char *name)
 {
     CLEANUP_FREE char *pem = NULL;
@@ -70,6 +82,13 @@ static int set_up(void **state)
         "'env': [{'name': 'X', 'value': 'y'},"
         "{'name': 'A', 'valueFrom': {'secretKeyRef': {'name': 's-key', 'key': 'k'}}},"
         "{'name': 'B', 'valueFrom': {'configMapKeyRef': {'name': 'm-key', 'key': 'k'}}}]}]");
+    pod("red", "disk", "n1",
+        ONE ", 'serviceAccountName': 'robot', 'volumes': [{'name': 'v', 'persistentVolumeClaim': "
+            "{'claimName': 'claim'}},"
+            "{'name': 'tmp', 'ephemeral': {'volumeClaimTemplate': {'spec': {}}}}]");
+    volume("bound", "red", "claim");
+    volume("other", "blue", "claim");
+    volume("free", NULL, NULL);
     csr("system:node:n1 system:nodes", "own");
     put_in(h, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
            "{'metadata': {'name': 'c'}, 'rules': [{'verbs': ['create'],"
@@ -116,6 +135,43 @@ static void a_node_has_rights_only_to_its_own_objects(void **state)
         const char *what;
         bool ok;
     } cases[] = {
+        /* Claims that its pods mount, and their volumes. */
+        {"GET /api/v1/namespaces/red/persistentvolumeclaims/claim", true},
+        {"GET /api/v1/namespaces/red/persistentvolumeclaims/disk-tmp", true},
+        {"GET /api/v1/namespaces/red/persistentvolumeclaims/disk-v", false},
+        {"GET /api/v1/namespaces/red/persistentvolumeclaims/other", false},
+        {"GET /api/v1/namespaces/blue/persistentvolumeclaims/claim", false},
+        {"GET /api/v1/namespaces/red/persistentvolumeclaims", false},
+        {"GET /api/v1/namespaces/red/persistentvolumeclaims/claim/status", false},
+        {"PUT /api/v1/namespaces/red/persistentvolumeclaims/claim", false},
+        {"GET /api/v1/persistentvolumes/bound", true},
+        {"GET /api/v1/persistentvolumes/other", false},
+        {"GET /api/v1/persistentvolumes/free", false},
+        {"GET /api/v1/persistentvolumes/none", false},
+        {"GET /api/v1/persistentvolumes", false},
+        {"PATCH /api/v1/persistentvolumes/bound", false},
+        /* Its own CSINode, and what all nodes read alike. */
+        {"POST /apis/storage.k8s.io/v1/csinodes", true},
+        {"GET /apis/storage.k8s.io/v1/csinodes/n1", true},
+        {"PUT /apis/storage.k8s.io/v1/csinodes/n1", true},
+        {"PATCH /apis/storage.k8s.io/v1/csinodes/n1", true},
+        {"DELETE /apis/storage.k8s.io/v1/csinodes/n1", true},
+        {"GET /apis/storage.k8s.io/v1/csinodes/n2", false},
+        {"PUT /apis/storage.k8s.io/v1/csinodes/n2", false},
+        {"GET /apis/storage.k8s.io/v1/csinodes", false},
+        {"GET /apis/storage.k8s.io/v1/csidrivers", true},
+        {"GET /apis/storage.k8s.io/v1/csidrivers?watch", true},
+        {"POST /apis/storage.k8s.io/v1/csidrivers", false},
+        {"GET /apis/storage.k8s.io/v1/volumeattachments/a", true},
+        {"GET /apis/storage.k8s.io/v1/volumeattachments", false},
+        {"GET /apis/storage.k8s.io/v1/volumeattachments/a/status", false},
+        {"PUT /apis/storage.k8s.io/v1/volumeattachments/a", false},
+        {"GET /apis/storage.k8s.io/v1/storageclasses", false},
+        {"GET /apis/node.k8s.io/v1/runtimeclasses", true},
+        {"GET /apis/node.k8s.io/v1/runtimeclasses?watch", true},
+        {"PUT /apis/node.k8s.io/v1/runtimeclasses/a", false},
+        {"POST /api/v1/namespaces/red/pods/plain/binding", false},
+        {"POST /api/v1/namespaces/red/bindings", false},
         /* Its own Node. */
         {"POST /api/v1/nodes", true},
         {"GET /api/v1/nodes/n1", true},
