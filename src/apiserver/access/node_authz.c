@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rights of a node beyond its roles: access to its own Node, its pods and the objects that they
- * use, its lease, its CSINode, its certificate requests, and events.  Objects that all nodes read alike (those
- * of the network) are granted by RBAC's role system:sdn-reader. */
+ * use, its lease, its CSINode, its certificate requests, and events.  Objects that all nodes read
+ * alike (those of the network) are granted by RBAC's role system:sdn-reader. */
 #include "apiserver/access/node_authz.h"
 
 #define LEASES "kube-node-lease"

@@ -153,6 +153,29 @@ static void kinds_are_in_the_roles_that_their_descriptions_name(void **state)
     rbac_free(edit);
 }
 
+static void a_scheduler_reads_all_and_binds(void **state)
+{
+    struct rbac *r = with_role("system:kube-scheduler");
+    static const char *const core[] = {"namespaces", "nodes", "persistentvolumes",
+                                       "services",   "pods",  "replicationcontrollers"};
+    static const char *const storage[] = {"csidrivers", "csinodes", "storageclasses",
+                                          "csistoragecapacities"};
+    for (size_t i = 0; i < ARRAY_SIZE(core); i++) {
+        assert_true(may(r, "watch", "", core[i], "red"));
+        assert_false(may(r, "create", "", core[i], "red"));
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(storage); i++) {
+        assert_true(may(r, "list", "storage.k8s.io", storage[i], "red"));
+        assert_false(may(r, "update", "storage.k8s.io", storage[i], "red"));
+    }
+    assert_true(may(r, "create", "", "bindings", "red"));
+    assert_true(may(r, "list", "apps", "statefulsets", "red"));
+    assert_true(may(r, "watch", "policy", "poddisruptionbudgets", "red"));
+    assert_false(may(r, "update", "", "pods", "red"));
+    assert_false(may(r, "get", "", "secrets", "red"));
+    rbac_free(r);
+}
+
 static void project_roles_are_what_their_names_say(void **state)
 {
     static const char rbac[] = "rbac.authorization.k8s.io";
@@ -439,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(default_objects_are_valid_and_name_each_other),
         T(kinds_are_in_the_roles_that_their_descriptions_name),
+        T(a_scheduler_reads_all_and_binds),
         T(project_roles_are_what_their_names_say),
         T(reconciling_adds_and_leaves_what_the_administrator_added),
         T(reconciling_takes_away_what_was_withdrawn),
