@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NodeRestriction: a node writes its own Node, its pods' status, and the Lease and CSINode that have
- * its name. */
+/* NodeRestriction: a node writes its own Node, its pods' status, and the Lease and CSINode of its
+ * name. */
 #include "apiserver/admission/plugins.h"
 
 #include "apiserver/access/security.h"
