@@ -726,10 +726,10 @@ static void a_project_gets_another_vnid_and_keeps_it_on_file(void **state)
     assert_true(has_entry(a, "pods", "\"vnid\":102}"));
     restart(a);
     const struct dp_pod *p = find_pod(a, 1);
-    assert_true(p->vnid == 7 && p->has_also && p->also_vnid == RED);
+    assert_true(p->vnid == 7 && p->has_also_vnid && p->also_vnid == RED);
     datapath_set_vnids(a->dp, "red", &(struct sdn_vnids){.id = 7});
     p = find_pod(a, 1);
-    assert_true(p->vnid == 7 && !p->has_also);
+    assert_true(p->vnid == 7 && !p->has_also_vnid);
     assert_true(has_entry(a, "pods", "\"vnid\":7}"));
     assert_int_equal(find_pod(a, 2)->vnid, BLUE);
 }
