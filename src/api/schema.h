@@ -59,6 +59,12 @@ struct api_field {
     uint16_t number;
     /* Number of the enclosing message, when protobuf nests a field that JSON does not; 0: none. */
     uint16_t outer;
+    /* A scalar whose absence differs from 0, false or an empty text: Kubernetes' type has a
+     * pointer. */
+    bool pointer;
+    /* The field is there even when it is empty: Kubernetes' type has no omitempty, or a structure
+     * in place.  An object without 'always' may be absent. */
+    bool always;
 };
 
 /* Limits that few nodes have, of a CRD's schema. -1 and NULL: no limit. */
@@ -115,6 +121,10 @@ struct api_schema {
     const struct api_field
         *fields; /* Sorted by name (strcmp), so that lookup is a binary search. */
     size_t n_fields;
+    /* The places in 'fields' of those with protobuf numbers, in the order of 'outer' (the number,
+     * where there is none) and 'number'. */
+    const uint16_t *by_number;
+    size_t n_numbered;
     const struct api_schema *others; /* additionalProperties; NULL: no other members are allowed. */
     bool preserve_unknown;           /* x-kubernetes-preserve-unknown-fields: others are API_ANY. */
     /* x-kubernetes-embedded-resource: apiVersion, kind, metadata are declared, too. */
@@ -146,6 +156,7 @@ extern const struct api_schema api_schema_string_list;  /* Replaced as a whole. 
 extern const struct api_schema api_schema_string_set;   /* Elements are unique. */
 extern const struct api_schema api_schema_object_meta;
 extern const struct api_schema api_schema_label_selector;
+extern const struct api_schema api_schema_status;
 
 /* ---- fields that every kind has ---- */
 
@@ -159,10 +170,10 @@ extern const struct api_schema api_schema_label_selector;
     {                                                                                \
         "kind", &api_schema_string, "Kind is the type of this object, in CamelCase." \
     }
-#define API_ROOT_METADATA                                                      \
-    {                                                                          \
-        "metadata", &api_schema_object_meta,                                   \
-            "Standard metadata: names, labels, owners, versions.", .number = 1 \
+#define API_ROOT_METADATA                                                                      \
+    {                                                                                          \
+        "metadata", &api_schema_object_meta,                                                   \
+            "Standard metadata: names, labels, owners, versions.", .number = 1, .always = true \
     }
 
 /* A body of a request that is no kind of its own: DeleteOptions, TokenRequest. */
