@@ -65,6 +65,12 @@ void time_format_http(int64_t wall_ms, char out[TIME_TEXT_SIZE])
              (unsigned) tm.tm_min % 100, (unsigned) tm.tm_sec % 100);
 }
 
+void time_format_micro(int64_t wall_ms, char out[TIME_TEXT_SIZE])
+{
+    size_t n = format_seconds(wall_ms, out);
+    snprintf(out + n, TIME_TEXT_SIZE - n, ".%03u000Z", fraction_ms(wall_ms));
+}
+
 /* Reads exactly 'n' digits at '*s'; -1 when there are fewer. */
 static int digits(const char **s, int n)
 {

@@ -15,6 +15,8 @@ void time_format_ms(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 void time_format_s(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 /* "Sun, 06 Nov 1994 08:49:37 GMT", as in HTTP's Date (RFC 9110, section 5.6.7). */
 void time_format_http(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
+/* With six digits, as in Kubernetes' metav1.MicroTime: "2026-11-21T07:29:34.123000Z". */
+void time_format_micro(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 /* Reads "YYYY-MM-DDTHH:MM:SS[.fraction](Z|+HH:MM|-HH:MM)" (RFC 3339) to milliseconds; -EINVAL. */
 int time_parse(const char *s, int64_t *ret_wall_ms);
 /* Age as kubectl prints it: 5s, 3m12s, 2h, 4d3h, 2y5d. */

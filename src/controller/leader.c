@@ -264,11 +264,8 @@ static void lease_sent(void *ctx, int error, const char *text, struct json *obj)
 static void set_time(struct json *spec, const char *key)
 {
     char now[TIME_TEXT_SIZE];
-    time_format_ms(time_wall_ms(), now);
-    /* MicroTime has six digits. */
-    now[strlen(now) - 1] = '\0';
-    CLEANUP_FREE char *text = xasprintf("%s000Z", now);
-    json_set_string(spec, key, text);
+    time_format_micro(time_wall_ms(), now);
+    json_set_string(spec, key, now);
 }
 
 /* Takes the lease, or renews it. */

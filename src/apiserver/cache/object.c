@@ -175,11 +175,11 @@ int object_encode(const struct api_kind *k, const struct json *obj, struct blob 
     return 0;
 }
 
-/* The definition may have changed since the object was stored. */
+/* The definition may have changed since the object was stored, or another release has stored it. */
 static bool conform_changes(const struct api_kind *k, struct json **obj)
 {
     if (!k->custom) {
-        return false;
+        return object_complete(k, *obj);
     }
     CLEANUP(json_free) struct json *now = json_clone(*obj);
     object_conform(k, now);

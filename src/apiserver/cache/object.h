@@ -66,6 +66,9 @@ struct object_target {
 int object_check_target(struct json *obj, const struct object_target *t, struct err *e);
 /* Brings 'obj' into the form of its kind's schema: without unknown members, with defaults. */
 void object_conform(const struct api_kind *k, struct json *obj);
+/* Puts the empty values of fields that are always there into an object of a compiled-in kind.
+ * Returns whether it was changed. */
+bool object_complete(const struct api_kind *k, struct json *obj);
 /* Prepares a new object: sets the metadata that the server controls, and defaults.
  * Without a name, one is made from generateName. */
 void object_prepare_create(const struct api_kind *k, struct json *obj, int64_t now_ms);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules that turn a client's object into the server's form: see object.h. */
 #include "api/patch/apply.h"
+#include "api/typed.h"
 #include "apiserver/cache/object.h"
 #include "base/timeutil.h"
 
@@ -56,6 +57,11 @@ int object_check_target(struct json *obj, const struct object_target *t, struct 
     return 0;
 }
 
+bool object_complete(const struct api_kind *k, struct json *obj)
+{
+    return !k->custom && api_typed_complete(api_kind_schema(k), obj);
+}
+
 void object_conform(const struct api_kind *k, struct json *obj)
 {
     if (k->custom) {
@@ -64,13 +70,18 @@ void object_conform(const struct api_kind *k, struct json *obj)
     }
 }
 
-/* Defaults of the schema are set before those computed by code. */
+/* Defaults of the schema are set before those computed by code.  A field that is there even when
+ * it is empty comes last, because defaults are of absent fields. */
 static void put_defaults(const struct api_kind *k, struct json *obj)
 {
+    if (!k->custom) {
+        api_typed_normalize(api_kind_schema(k), obj);
+    }
     api_schema_default(api_kind_schema(k), obj);
     if (k->defaults) {
         k->defaults(obj);
     }
+    object_complete(k, obj);
 }
 
 static void random_bytes(void *p, size_t n)
@@ -206,6 +217,10 @@ struct json *object_prepare_part(const struct api_kind *k, const char *subresour
         keep(json_get(out, "metadata"), json_get(obj, "metadata"), "managedFields");
     }
     json_remove(json_get(out, "metadata"), "resourceVersion");
+    if (!k->custom) {
+        api_typed_normalize(api_kind_schema(k), out);
+    }
+    object_complete(k, out);
     return out;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/verbs/fields.h"
 
+#include "api/typed.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/apply.h"
 #include "base/timeutil.h"
@@ -113,7 +114,16 @@ static void refuse(struct request *q, const struct api_paths *unknown, struct ou
 int fields_prune(struct request *q, struct json *obj, bool quiet, struct outcome *outcome)
 {
     CLEANUP(api_paths_done) struct api_paths unknown = {0};
-    api_schema_prune(api_kind_schema(q->kind), obj, &unknown);
+    struct err e = {0};
+    const struct api_schema *schema = api_kind_schema(q->kind);
+    api_schema_prune(schema, obj, &unknown);
+    /* What a patch makes is validated, as in Kubernetes, which then answers 422. */
+    if (!q->kind->custom && q->verb != VERB_PATCH && api_typed_check(schema, obj, &e) < 0) {
+        outcome_error(outcome, 400, "BadRequest",
+                      "%s in version \"%s\" cannot be handled as a %s: %s", q->kind->kind,
+                      q->kind->version, q->kind->kind, e.text);
+        return -EINVAL;
+    }
     if (unknown.n && q->validation == FIELDS_STRICT) {
         refuse(q, &unknown, outcome);
         return -EINVAL;

@@ -3,10 +3,11 @@
  * access; and tokens for service accounts. */
 #include "apiserver/verbs/review.h"
 
-#include "api/schema.h"
+#include "api/typed.h"
 #include "apiserver/access/authz.h"
 #include "apiserver/access/token.h"
 #include "apiserver/request/respond.h"
+#include "apiserver/verbs/fields.h"
 #include "apiserver/verbs/write.h"
 #include "base/timeutil.h"
 
@@ -368,6 +369,11 @@ void handle_review(struct request *q, struct outcome *outcome)
     }
     /* Only the server sets the status; a status sent by the client is ignored. */
     json_remove(body, "status");
+    if (fields_prune(q, body, false, outcome) < 0) {
+        return;
+    }
+    api_typed_normalize(q->kind->schema, body);
+    object_complete(q->kind, body);
     if (validate(q, body, outcome) < 0) {
         return;
     }
@@ -375,5 +381,6 @@ void handle_review(struct request *q, struct outcome *outcome)
     json_set_string(body, "kind", q->kind->kind);
     json_set_string(body, "apiVersion", version);
     json_set(body, "status", status_of(q, json_get(body, "spec")));
+    object_complete(q->kind, body);
     outcome_json(outcome, 201, NULL, TAKE(body));
 }

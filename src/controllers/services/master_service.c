@@ -93,7 +93,7 @@ static struct json *lease_object(const struct master_service *m)
 {
     char now[TIME_TEXT_SIZE];
     struct json *o = obj_new(LEASES_API, "Lease", LEASES_IN, m->lease), *spec;
-    time_format_ms(time_wall_ms(), now);
+    time_format_micro(time_wall_ms(), now);
     json_set_string(json_ensure_object(json_get(o, "metadata"), "labels"), LEASE_LABEL, "true");
     spec = json_ensure_object(o, "spec");
     json_set(spec, "holderIdentity", json_stringf("%s:%u", IP4_TEXT(m->cfg.ip), m->cfg.port));

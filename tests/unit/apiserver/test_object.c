@@ -140,7 +140,8 @@ static void a_new_object_gets_the_defaults_of_its_kind(void **state)
         const char *plural, *object, *member, *want;
     } cases[] = {
         {"pods", "{'containers':[{'name':'c'}]}", "spec",
-         "{'containers':[{'name':'c'}],'dnsPolicy':'ClusterFirst','restartPolicy':'Always',"
+         "{'containers':[{'name':'c','resources':{}}],"
+         "'dnsPolicy':'ClusterFirst','restartPolicy':'Always',"
          "'terminationGracePeriodSeconds':30}"},
         {"pods", "{}", "status", "{'phase':'Pending'}"},
         {"services", "{'ports':[{'port':80}]}", "spec",

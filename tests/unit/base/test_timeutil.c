@@ -36,6 +36,9 @@ static void times_are_written_in_utc(void **state)
         time_format_s(table[i].ms, out);
         assert_string_equal(out, table[i].seconds);
     }
+    char out[TIME_TEXT_SIZE];
+    time_format_micro(-1, out);
+    assert_string_equal(out, "1969-12-31T23:59:59.999000Z");
 }
 
 static void dates_of_http_are_in_greenwich_time(void **state)

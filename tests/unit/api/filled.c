@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "filled.h"
+
+#include "base/base64.h"
+#include "base/mem.h"
+
+static struct json *filled(const struct api_schema *s, unsigned *seed);
+
+static struct json *text(const struct api_schema *s, unsigned n)
+{
+    if (s == &api_schema_time) {
+        return json_stringf("2024-05-06T07:08:%02uZ", n % 60);
+    }
+    if (s == &api_schema_micro_time) {
+        return json_stringf("2024-05-06T07:08:09.%06uZ", n);
+    }
+    if (s->format && streq(s->format, "byte")) {
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        CLEANUP_FREE char *bytes = xasprintf("bytes %u\n", n);
+        base64_encode(bytes, strlen(bytes), &b);
+        return json_string(b.data);
+    }
+    return s->values_allowed ? json_string(s->values_allowed[0]) : json_stringf("t%u \"\xc3\xa4\"", n);
+}
+
+static struct json *list(const struct api_schema *items, unsigned *seed)
+{
+    struct json *v = json_array();
+    json_append(v, filled(items, seed));
+    json_append(v, filled(items, seed));
+    return v;
+}
+
+static struct json *object(const struct api_schema *s, unsigned *seed)
+{
+    struct json *v = json_object();
+    for (size_t i = 0; i < s->n_numbered; i++) {
+        const struct api_field *f = &s->fields[s->by_number[i]];
+        json_set(v, f->name, filled(f->schema, seed));
+    }
+    if (s->others) {
+        json_set(v, "z", filled(s->others, seed));
+        json_set(v, "a", filled(s->others, seed));
+    } else if (!s->n_fields) {
+        json_set(json_ensure_object(v, "f:raw"), ".", json_array());
+    }
+    return v;
+}
+
+static struct json *filled(const struct api_schema *s, unsigned *seed)
+{
+    unsigned n = ++*seed;
+    switch (s->type) {
+    case API_BOOLEAN:
+        return json_bool(true);
+    case API_INTEGER:
+        return json_int(s->format && streq(s->format, "int64") ? INT64_MIN + n : -(int64_t) n);
+    case API_NUMBER:
+        return json_int(n);
+    case API_STRING:
+        return text(s, n);
+    case API_INT_OR_STRING:
+        return s == &api_schema_quantity ? json_stringf("%um", n)
+               : n % 2                   ? json_int(n)
+                                         : json_stringf("p%u", n);
+    case API_ARRAY:
+        return list(api_schema_items(s), seed);
+    default:
+        return object(s, seed);
+    }
+}
+
+struct json *filled_object(const struct api_schema *s, unsigned *seed)
+{
+    return object(s, seed);
+}
