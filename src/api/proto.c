@@ -2,17 +2,25 @@
 #include "api/proto.h"
 
 #include "api/kinds.h"
-#include "api/schema.h"
+#include "api/moment.h"
+#include "api/typed.h"
 #include "base/base64.h"
-#include "base/timeutil.h"
+#include "base/mem.h"
 #include "wire/protobuf.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+struct decoding {
+    struct api_paths *unknown; /* NULL: not collected. */
+    size_t elements;
+    struct err *e;
+};
 
 static int decode_message(const struct api_schema *s, uint16_t outer, const struct pb_field *p,
-                          struct json *obj, struct err *e);
+                          struct json *obj, struct decoding *d);
 static int decode_value(const struct api_schema *s, const struct pb_field *p, struct json **ret,
-                        struct err *e);
+                        struct decoding *d);
 
 static int malformed(struct err *e)
 {
@@ -54,16 +62,16 @@ static int decode_time(const struct pb_field *f, bool micro, struct json **ret, 
             *(part.number == 1 ? &seconds : &nanos) = (int64_t) part.value;
         }
     }
-    /* Until the end of year 9999, the limit of the text format. */
-    if (n < 0 || seconds < 0 || seconds > INT64_C(253402300799) || nanos < 0 || nanos > 999999999) {
+    if (n < 0 || nanos < 0 || nanos > 999999999) {
         return malformed(e);
     }
-    if (seconds) {
-        char text[TIME_TEXT_SIZE];
-        time_format_s(seconds * 1000, text);
-        *ret = micro ? json_stringf("%.*s.%06lldZ", (int) strcspn(text, "Z"), text,
-                                    (long long) nanos / 1000)
-                     : json_string(text);
+    struct moment m = {.s = seconds, .ns = (int32_t) nanos};
+    char text[TIME_TEXT_SIZE];
+    if ((seconds || nanos) && seconds != MOMENT_NONE_S) {
+        if (moment_format(&m, micro, text) < 0) {
+            return malformed(e);
+        }
+        *ret = json_string(text);
     }
     return 0;
 }
@@ -122,14 +130,14 @@ static int decode_quantity(const struct pb_field *f, struct json **ret, struct e
     struct pb_field text;
     int r = unwrap(f, &text, e);
     if (r == 0) {
-        *ret = text_of(&text);
+        *ret = text.size ? text_of(&text) : json_string("0");
     }
     return r;
 }
 
 /* A list in a map: its elements are field 1 of a message (authorization's ExtraValue). */
 static int decode_list(const struct api_schema *s, const struct pb_field *f, struct json **ret,
-                       struct err *e)
+                       struct decoding *d)
 {
     CLEANUP(json_free) struct json *list = json_array();
     struct pb_reader r = reader_of(f);
@@ -138,33 +146,33 @@ static int decode_list(const struct api_schema *s, const struct pb_field *f, str
     while ((n = pb_next(&r, &part)) > 0) {
         struct json *v = NULL;
         if (part.number != 1) {
-            return malformed(e);
+            return malformed(d->e);
         }
-        n = decode_value(api_schema_items(s), &part, &v, e);
+        n = decode_value(api_schema_items(s), &part, &v, d);
         if (n < 0) {
             return n;
         }
         json_append(list, v ? v : json_null());
     }
     if (n < 0) {
-        return malformed(e);
+        return malformed(d->e);
     }
     *ret = TAKE(list);
     return 0;
 }
 
 static int decode_number(const struct api_schema *s, const struct pb_field *p, struct json **ret,
-                         struct err *e)
+                         struct decoding *d)
 {
-    double d;
+    double number;
     if (p->type != (s->type == API_NUMBER ? PB_FIXED64 : PB_VARINT)) {
-        return malformed(e);
+        return malformed(d->e);
     }
     if (s->type == API_NUMBER) {
         char text[32];
-        memcpy(&d, &p->value, sizeof d);
-        *ret = json_number_n(text, (size_t) snprintf(text, sizeof text, "%.17g", d));
-        return *ret ? 0 : malformed(e); /* JSON has no infinity. */
+        memcpy(&number, &p->value, sizeof number);
+        *ret = json_number_n(text, (size_t) snprintf(text, sizeof text, "%.17g", number));
+        return *ret ? 0 : malformed(d->e); /* JSON has no infinity. */
     } else {
         *ret = s->type == API_BOOLEAN ? json_bool(p->value) : json_int((int64_t) p->value);
     }
@@ -172,10 +180,10 @@ static int decode_number(const struct api_schema *s, const struct pb_field *p, s
 }
 
 static int decode_string(const struct api_schema *s, const struct pb_field *p, struct json **ret,
-                         struct err *e)
+                         struct decoding *d)
 {
     if (s == &api_schema_time || s == &api_schema_micro_time) {
-        return decode_time(p, s == &api_schema_micro_time, ret, e);
+        return decode_time(p, s == &api_schema_micro_time, ret, d->e);
     }
     *ret = s->format && streq(s->format, "byte") ? base64_of(p) : text_of(p);
     return 0;
@@ -183,38 +191,38 @@ static int decode_string(const struct api_schema *s, const struct pb_field *p, s
 
 /* '*ret' stays NULL when the value means absent. */
 static int decode_value(const struct api_schema *s, const struct pb_field *p, struct json **ret,
-                        struct err *e)
+                        struct decoding *d)
 {
     if (s->type == API_BOOLEAN || s->type == API_INTEGER || s->type == API_NUMBER) {
-        return decode_number(s, p, ret, e);
+        return decode_number(s, p, ret, d);
     }
     if (p->type != PB_BYTES) {
-        return malformed(e);
+        return malformed(d->e);
     }
     switch (s->type) {
     case API_STRING:
-        return decode_string(s, p, ret, e);
+        return decode_string(s, p, ret, d);
     case API_INT_OR_STRING:
-        return s == &api_schema_quantity ? decode_quantity(p, ret, e)
-                                         : decode_int_or_string(p, ret, e);
+        return s == &api_schema_quantity ? decode_quantity(p, ret, d->e)
+                                         : decode_int_or_string(p, ret, d->e);
     case API_ARRAY:
-        return decode_list(s, p, ret, e);
+        return decode_list(s, p, ret, d);
     case API_OBJECT:
         if (s->n_fields) {
             CLEANUP(json_free) struct json *sub = json_object();
-            int r = decode_message(s, 0, p, sub, e);
+            int r = decode_message(s, 0, p, sub, d);
             *ret = r < 0 ? NULL : TAKE(sub);
             return r;
         }
-        return decode_raw(p, ret, e);
+        return decode_raw(p, ret, d->e);
     default:
-        return decode_raw(p, ret, e);
+        return decode_raw(p, ret, d->e);
     }
 }
 
 /* An entry of a map: key = 1, value = 2. */
 static int decode_entry(const struct api_schema *s, const struct pb_field *f, struct json *map,
-                        struct err *e)
+                        struct decoding *d)
 {
     struct pb_reader r = reader_of(f);
     struct pb_field part, value = {.type = PB_BYTES, .data = ""};
@@ -223,7 +231,7 @@ static int decode_entry(const struct api_schema *s, const struct pb_field *f, st
     int n;
     while ((n = pb_next(&r, &part)) > 0) {
         if (part.number > 2 || (part.number == 1 && part.type != PB_BYTES)) {
-            return malformed(e);
+            return malformed(d->e);
         }
         if (part.number == 1) {
             strbuf_reset(&key);
@@ -233,62 +241,109 @@ static int decode_entry(const struct api_schema *s, const struct pb_field *f, st
         }
     }
     if (n < 0 || memchr(strbuf_cstr(&key), '\0', key.size)) {
-        return malformed(e);
+        return malformed(d->e);
     }
-    n = decode_value(s, &value, &v, e);
-    return n < 0 ? n : json_set(map, strbuf_cstr(&key), v ? v : json_string("")) ? 0 : malformed(e);
+    n = decode_value(s, &value, &v, d);
+    if (n == 0 && !v) {
+        v = api_typed_empty(s);
+        v = v ? v : json_object();
+    }
+    return n < 0 ? n : json_set(map, strbuf_cstr(&key), v) ? 0 : malformed(d->e);
 }
 
 /* ---- messages ---- */
 
-/* The field with the number, within the message 'outer' that JSON does not show (0: the message
- * itself). */
-static const struct api_field *find(const struct api_schema *s, uint16_t outer, uint32_t number)
-{
-    for (size_t i = 0; i < s->n_fields; i++) {
-        if (s->fields[i].outer == outer && s->fields[i].number == number) {
-            return &s->fields[i];
-        }
-    }
-    return NULL;
-}
-
+/* Whether some field is within the message 'number' that JSON does not show. */
 static bool is_outer(const struct api_schema *s, uint32_t number)
 {
     for (size_t i = 0; i < s->n_fields; i++) {
-        if (s->fields[i].outer == number) {
-            return number != 0;
+        if (number && s->fields[i].outer == number) {
+            return true;
         }
     }
     return false;
 }
 
+/* The field with the number, within the message 'outer' (0: the message itself). */
+static const struct api_field *find(const struct api_schema *s, uint16_t outer, uint32_t number)
+{
+    for (size_t i = 0; i < s->n_numbered; i++) {
+        const struct api_field *f = &s->fields[s->by_number[i]];
+        if (f->outer == outer && f->number == number) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+/* Whether absent and empty are the same: Go leaves such a value out of JSON. */
+static bool is_left_out(const struct api_field *f, const struct json *v)
+{
+    if (f->pointer || f->always || f->required) {
+        return false;
+    }
+    int64_t i;
+    return (json_is(v, JSON_STRING) && !json_string_size(v) && f->schema->type == API_STRING) ||
+           (json_is(v, JSON_BOOL) && !json_get_bool(v, false)) ||
+           (f->schema->type == API_INTEGER && json_get_int(v, &i) == 0 && i == 0) ||
+           (f->schema->type == API_NUMBER && strtod(json_number_text(v), NULL) == 0);
+}
+
 static int decode_field(const struct api_field *f, const struct pb_field *p, struct json *obj,
-                        struct err *e)
+                        struct decoding *d)
 {
     const struct api_schema *s = f->schema;
     struct json *v = NULL;
-    bool list = s->type == API_ARRAY;
     if (s->type == API_OBJECT && s->others) {
-        return p->type == PB_BYTES ? decode_entry(s->others, p, json_ensure_object(obj, f->name), e)
-                                   : malformed(e);
+        return p->type == PB_BYTES ? decode_entry(s->others, p, json_ensure_object(obj, f->name), d)
+                                   : malformed(d->e);
     }
-    int r = decode_value(list ? api_schema_items(s) : s, p, &v, e);
+    bool list = s->type == API_ARRAY;
+    if (list && ++d->elements > API_TYPED_MAX_ELEMENTS) {
+        return err_set(d->e, -EINVAL, API_TYPED_TOO_MANY);
+    }
+    int r = decode_value(list ? api_schema_items(s) : s, p, &v, d);
     if (r < 0 || !v) {
         return r;
     }
     if (list) {
         json_append(json_ensure_array(obj, f->name), v);
-    } else if (json_is(v, JSON_STRING) && !json_string_size(v)) {
-        json_free(v); /* proto2 sends empty strings; they mean absent. */
+    } else if (is_left_out(f, v)) {
+        json_free(v);
+        json_remove(obj, f->name); /* The last value counts. */
     } else {
         json_set(obj, f->name, v);
     }
     return 0;
 }
 
+static void add_unknown(const struct api_schema *s, uint32_t number, struct decoding *d)
+{
+    struct api_paths *p = d->unknown;
+    if (p && p->n < API_MAX_PATHS) {
+        const char *dot = s->definition ? strrchr(s->definition, '.') : NULL;
+        p->list = grow(p->list, &p->cap, p->n + 1, sizeof *p->list);
+        p->list[p->n++] = xasprintf("%s.%u", dot ? dot + 1 : "", number);
+    }
+}
+
+/* What is not sent is empty in Go, which has it all the same. */
+static void put_empty(const struct api_schema *s, struct json *obj)
+{
+    for (size_t i = 0; i < s->n_numbered; i++) {
+        const struct api_field *f = &s->fields[s->by_number[i]];
+        bool scalar = f->schema->type < API_ARRAY && !f->pointer;
+        if (scalar && (f->required || f->always) && !json_get(obj, f->name)) {
+            struct json *empty = api_typed_empty(f->schema);
+            if (empty) {
+                json_set(obj, f->name, empty);
+            }
+        }
+    }
+}
+
 static int decode_message(const struct api_schema *s, uint16_t outer, const struct pb_field *m,
-                          struct json *obj, struct err *e)
+                          struct json *obj, struct decoding *d)
 {
     struct pb_reader r = reader_of(m);
     struct pb_field p;
@@ -296,26 +351,30 @@ static int decode_message(const struct api_schema *s, uint16_t outer, const stru
     while ((n = pb_next(&r, &p)) > 0) {
         const struct api_field *f = find(s, outer, p.number);
         if (f) {
-            n = decode_field(f, &p, obj, e);
+            n = decode_field(f, &p, obj, d);
         } else if (!outer && is_outer(s, p.number)) {
-            n = p.type == PB_BYTES ? decode_message(s, (uint16_t) p.number, &p, obj, e)
-                                   : malformed(e);
-        } else if (p.type != PB_BYTES || p.size) {
-            /* Old clients send empty strings in removed fields. */
-            n = err_set(e, -EPROTONOSUPPORT, "protobuf field %u is not known here; send JSON",
-                        p.number);
+            n = p.type == PB_BYTES ? decode_message(s, (uint16_t) p.number, &p, obj, d)
+                                   : malformed(d->e);
+        } else if (p.type == PB_BYTES ? p.size : p.value) {
+            /* Old clients send empty values in removed fields. */
+            add_unknown(s, p.number, d);
         }
         if (n < 0) {
             return n;
         }
     }
-    return n < 0 ? malformed(e) : 0;
+    if (n < 0) {
+        return malformed(d->e);
+    }
+    if (!outer) {
+        put_empty(s, obj);
+    }
+    return 0;
 }
 
 /* ---- objects ---- */
 
-/* The schema of a body; NULL: its kind has no protobuf form. */
-static const struct api_schema *schema_of(const char *api_version, const char *kind)
+const struct api_schema *api_proto_schema(const char *api_version, const char *kind)
 {
     for (size_t i = 0; api_bodies[i].kind; i++) {
         if (streq(api_bodies[i].kind, kind)) {
@@ -377,7 +436,8 @@ static int decode_envelope(const void *data, size_t size, struct json *obj, stru
     return n < 0 ? malformed(e) : 0;
 }
 
-int api_proto_decode(const void *data, size_t size, struct json **ret, struct err *e)
+int api_proto_decode(const void *data, size_t size, const struct api_kind *k, struct json **ret,
+                     struct api_paths *unknown, struct err *e)
 {
     CLEANUP(json_free) struct json *obj = json_object();
     struct pb_field raw = {.data = ""};
@@ -385,13 +445,21 @@ int api_proto_decode(const void *data, size_t size, struct json **ret, struct er
     if (r < 0) {
         return r;
     }
+    struct decoding d = {.unknown = unknown, .e = e};
+    if (k && !json_string_size(json_get(obj, "kind"))) {
+        json_set_string(obj, "kind", k->kind);
+    }
+    if (k && !json_string_size(json_get(obj, "apiVersion"))) {
+        CLEANUP_FREE char *own = api_kind_api_version(k);
+        json_set_string(obj, "apiVersion", own);
+    }
     const char *kind = json_path_string(obj, "kind", NULL);
     const char *version = json_path_string(obj, "apiVersion", NULL);
-    const struct api_schema *s = kind && version ? schema_of(version, kind) : NULL;
+    const struct api_schema *s = kind && version ? api_proto_schema(version, kind) : NULL;
     if (!s) {
         return err_set(e, -EPROTONOSUPPORT, "%.80s is not accepted as protobuf; send JSON",
                        kind ? kind : "an object without kind");
     }
-    r = decode_message(s, 0, &raw, obj, e);
+    r = decode_message(s, 0, &raw, obj, &d);
     return r < 0 ? r : checked(obj, ret, e);
 }

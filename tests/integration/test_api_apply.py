@@ -256,9 +256,8 @@ def test_media_types(server):
     assert call(server, "POST", path, "metadata: {name: text}\ndata: {a: b}\n", "application/yaml")[0] == 201
     status, headers, body = call(server, "GET", path + "/text", accept="application/yaml")
     assert headers["Content-Type"] == "application/yaml" and b"a: b" in body
-    assert call(server, "GET", path, accept="application/vnd.kubernetes.protobuf")[0] == 406
-    accept = "application/vnd.kubernetes.protobuf, application/json"
-    assert call(server, "GET", path, accept=accept)[0] == 200
+    accept = "application/json, application/vnd.kubernetes.protobuf"
+    assert call(server, "GET", path, accept=accept)[1]["Content-Type"] == "application/json"
     status, _, answer = call(server, "POST", path, b"k8s\0\n\r\n\x02v1\x12\x07Unknown\x12\x00\x1a\x00\"\x00",
                              "application/vnd.kubernetes.protobuf")
     assert (status, answer["reason"]) == (415, "UnsupportedMediaType")

@@ -22,6 +22,7 @@ struct object *object_unref(struct object *o)
 {
     if (o && --o->refs == 0) {
         blob_unref(o->text);
+        blob_unref(o->message);
         api_index_free(o->index);
         free(o);
     }

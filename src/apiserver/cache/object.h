@@ -15,7 +15,8 @@
 struct object {
     uint32_t refs;
     uint64_t revision;
-    struct blob *text; /* The bytes that clients get. */
+    struct blob *text;    /* The bytes that clients get. */
+    struct blob *message; /* The same in protobuf, once a client needed it (encode.h); or NULL. */
     struct api_index *index;
     char key[]; /* "NAMESPACE/NAME", or "NAME" of a kind without namespaces. */
 };

@@ -4,9 +4,12 @@
 
 #include "api/proto.h"
 #include "apiserver/access/audit.h"
+#include "apiserver/request/encode.h"
 #include "apiserver/request/flow.h"
+#include "apiserver/request/respond.h"
 #include "wire/yaml.h"
 
+#include <stdlib.h>
 #include <strings.h>
 
 const char *const verb_names[VERB_MAX] = {
@@ -123,18 +126,52 @@ static bool param(const char *s, size_t n, const char *want)
     return n == strlen(want) && !strncasecmp(s, want, n);
 }
 
-/* One media range of an Accept header. */
-static bool parse_range(const char *s, size_t n, struct accept *ret)
+/* A media range of an Accept header. */
+struct range {
+    struct accept accept;
+    double quality;
+    unsigned wildcards; /* "*" in it: the fewer, the more it wants this type. */
+    bool usable;        /* The server has the type. */
+    bool meta_group;
+    bool other_version; /* Of the form, than those that the server has. */
+};
+
+static void read_type(const char *s, size_t n, struct range *r)
 {
-    struct accept a = {0};
-    bool meta_group = false, other_version = false, usable = true, first = true;
-    while (n) {
-        size_t part = 0;
-        while (part < n && s[part] != ';') {
-            part++;
-        }
-        const char *p = s;
-        size_t len = part;
+    r->accept.yaml = param(s, n, "application/yaml");
+    r->accept.protobuf = param(s, n, API_PROTO_TYPE);
+    r->wildcards = param(s, n, "*/*") ? 2 : param(s, n, "application/*");
+    r->usable =
+        r->accept.yaml || r->accept.protobuf || r->wildcards || param(s, n, "application/json");
+}
+
+static void read_parameter(const char *s, size_t n, struct range *r)
+{
+    if (param(s, n, "as=Table")) {
+        r->accept.form = FORM_TABLE;
+    } else if (param(s, n, "as=PartialObjectMetadata") ||
+               param(s, n, "as=PartialObjectMetadataList")) {
+        r->accept.form = FORM_PARTIAL;
+    } else if (n > 3 && !strncasecmp(s, "as=", 3)) {
+        r->usable = false;
+    } else if (param(s, n, "g=meta.k8s.io")) {
+        r->meta_group = true;
+    } else if (param(s, n, "v=v1beta1")) {
+        r->accept.v1beta1 = true;
+    } else if (n > 2 && !strncasecmp(s, "v=", 2) && !param(s, n, "v=v1")) {
+        r->other_version = true;
+    } else if (n > 2 && !strncasecmp(s, "q=", 2)) {
+        CLEANUP_FREE char *text = xstrndup(s + 2, n - 2);
+        r->quality = strtod(text, NULL);
+    }
+}
+
+static void read_range(const char *s, size_t n, struct range *r)
+{
+    *r = (struct range){.quality = 1};
+    for (bool first = true; n; first = false) {
+        const char *end = memchr(s, ';', n), *p = s;
+        size_t part = end ? (size_t) (end - s) : n, len = part;
         while (len && (*p == ' ' || *p == '\t')) {
             p++;
             len--;
@@ -142,51 +179,45 @@ static bool parse_range(const char *s, size_t n, struct accept *ret)
         while (len && (p[len - 1] == ' ' || p[len - 1] == '\t')) {
             len--;
         }
-        if (first) {
-            a.yaml = param(p, len, "application/yaml");
-            usable = a.yaml || param(p, len, "application/json") || param(p, len, "*/*") ||
-                     param(p, len, "application/*");
-            first = false;
-        } else if (param(p, len, "as=Table")) {
-            a.form = FORM_TABLE;
-        } else if (param(p, len, "as=PartialObjectMetadata") ||
-                   param(p, len, "as=PartialObjectMetadataList")) {
-            a.form = FORM_PARTIAL;
-            a.list = len == sizeof "as=PartialObjectMetadataList" - 1;
-        } else if (len > 3 && !strncasecmp(p, "as=", 3)) {
-            usable = false;
-        } else if (param(p, len, "g=meta.k8s.io")) {
-            meta_group = true;
-        } else if (param(p, len, "v=v1beta1")) {
-            a.v1beta1 = true;
-        } else if (len > 2 && !strncasecmp(p, "v=", 2) && !param(p, len, "v=v1")) {
-            other_version = true;
-        } else if (param(p, len, "q=0")) {
-            usable = false;
-        }
+        (first ? read_type : read_parameter)(p, len, r);
+        part += end != NULL;
         s += part;
         n -= part;
-        if (n) {
-            s++;
-            n--;
+    }
+}
+
+static bool can_produce(const struct request *q, const struct range *r)
+{
+    const struct accept *a = &r->accept;
+    return r->usable && r->quality > 0 &&
+           (a->form == FORM_OBJECT || (r->meta_group && !r->other_version && !a->yaml)) &&
+           (!a->protobuf || encode_can_proto(q, a->form));
+}
+
+/* The most wanted range that the server can produce. */
+static bool negotiate(const struct request *q, const char *s, struct accept *ret)
+{
+    struct range best = {0};
+    while (*s) {
+        struct range r;
+        size_t n = strcspn(s, ",");
+        read_range(s, n, &r);
+        s += n + (s[n] == ',');
+        bool better =
+            r.quality > best.quality || (r.quality == best.quality && r.wildcards < best.wildcards);
+        if (can_produce(q, &r) && (!best.usable || better)) {
+            best = r;
         }
     }
-    if (!usable || (a.form != FORM_OBJECT && (!meta_group || other_version || a.yaml))) {
-        return false;
-    }
-    *ret = a;
-    return true;
+    *ret = best.accept;
+    return best.usable;
 }
 
 int request_accept(struct request *q)
 {
     const char *s = http_header(q->x, "accept");
-    bool found = !s || !*s;
-    while (s && *s && !found) {
-        size_t n = strcspn(s, ",");
-        found = parse_range(s, n, &q->accept);
-        s += n + (s[n] == ',');
-    }
+    q->accept = (struct accept){0};
+    bool found = !s || !*s || negotiate(q, s, &q->accept);
     const char *agent = http_header(q->x, "user-agent"), *pretty = http_query(q->x, "pretty");
     /* Responses to these clients are read by people, so they are indented. */
     q->accept.pretty =
@@ -216,6 +247,27 @@ char *request_content_type(const struct request *q)
     return type;
 }
 
+/* Fields that have no description are treated like unknown fields of JSON (verbs/fields.c). */
+static int read_proto(struct request *q, const char *body, size_t size, struct json **ret,
+                      struct err *e)
+{
+    CLEANUP(api_paths_done) struct api_paths unknown = {0};
+    CLEANUP(json_free) struct json *obj = NULL;
+    int r = api_proto_decode(body, size, q->kind, &obj, &unknown, e);
+    if (r < 0) {
+        return r;
+    }
+    if (unknown.n && q->validation == FIELDS_STRICT) {
+        return err_set(e, -EINVAL, "strict decoding error: unknown field \"%s\"", unknown.list[0]);
+    }
+    for (size_t i = 0; i < unknown.n && q->validation == FIELDS_WARN; i++) {
+        CLEANUP_FREE char *text = xasprintf("unknown field \"%s\"", unknown.list[i]);
+        request_warn(q, "-", text);
+    }
+    *ret = TAKE(obj);
+    return 0;
+}
+
 int request_body(struct request *q, struct json **ret, struct err *e)
 {
     size_t size;
@@ -226,8 +278,8 @@ int request_body(struct request *q, struct json **ret, struct err *e)
         (patches && streq(type, APPLY_TYPE))) {
         return yaml_parse(body, size, ret, e);
     }
-    if (streq(type, "application/vnd.kubernetes.protobuf")) {
-        return api_proto_decode(body, size, ret, e);
+    if (streq(type, API_PROTO_TYPE)) {
+        return read_proto(q, body, size, ret, e);
     }
     if (!streq(type, "application/json") && !(patches && str_has_suffix(type, "+json"))) {
         return err_set(e, -EPROTONOSUPPORT,

@@ -34,6 +34,7 @@ struct accept {
     enum form form;
     bool list; /* The form is PartialObjectMetadataList. */
     bool yaml;
+    bool protobuf;
     bool v1beta1; /* Version of the Table or PartialObjectMetadata. */
     bool pretty;
     enum api_include include;
@@ -52,8 +53,6 @@ struct request {
     struct audit_event *audit;      /* NULL: not audited. */
     char audit_id[AUDIT_ID_MAX + 1];
     struct flow_ticket *ticket; /* The ticket of flow control; NULL: exempt, or released. */
-    /* The server can produce a media type that the client accepts. */
-    bool acceptable;
     bool cacheable; /* The response has a Cache-Control of its own. */
     enum verb verb;
     struct cache_kind *ck;       /* NULL: not a resource of this server. */
@@ -77,7 +76,9 @@ void request_run(struct request *q);
 /* Finds the kind, verb and subresource that the attributes name.  -ENOENT: no such resource;
  * -EOPNOTSUPP: the resource does not support the method. */
 int request_resolve(struct request *q, struct err *e);
-/* Reads the Accept header; -EINVAL: the server can produce none of its types. */
+/* Reads the Accept header.  The server produces the acceptable type with the highest quality, the
+ * first of several; protobuf only for kinds that have that form, once the kind is known.  -EINVAL:
+ * it can produce none of the types. */
 int request_accept(struct request *q);
 /* The body as a JSON value by Content-Type; '*ret_type' is the bare media type.  -EINVAL:
  * malformed, -EPROTONOSUPPORT: another media type. */

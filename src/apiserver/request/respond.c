@@ -2,7 +2,9 @@
 /* The one place that sends responses: turns an outcome into the form that the client accepts. */
 #include "apiserver/request/respond.h"
 
+#include "api/proto.h"
 #include "apiserver/request/effect.h"
+#include "apiserver/request/encode.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
 #include "apiserver/request/metrics.h"
@@ -43,10 +45,10 @@ static void send_text(struct request *q, int code, const char *content_type,
     http_respond(x, code, content_type, strbuf_cstr(text), text->size);
 }
 
-void respond_stream(struct request *q, loop_fn *closed, void *ctx)
+void respond_stream(struct request *q, const char *type, loop_fn *closed, void *ctx)
 {
     forbid_caching(q);
-    http_stream_begin(q->x, 200, "application/json", closed, ctx);
+    http_stream_begin(q->x, 200, type, closed, ctx);
 }
 
 void respond_streamed(struct request *q)
@@ -70,23 +72,44 @@ static bool wants_gzip(const struct request *q, size_t size)
     return at && !str_has_prefix(at + 4, ";q=0") && !str_has_prefix(at + 4, "; q=0");
 }
 
+/* Compresses 'text' into 'room' if that is worth it; the bytes to be sent. */
+static struct strbuf *compress(struct request *q, struct strbuf *text, struct strbuf *room)
+{
+    if (!wants_gzip(q, text->size) || gzip_compress(text->data, text->size, room) < 0) {
+        return text;
+    }
+    http_set_header(q->x, "Content-Encoding", "gzip");
+    http_set_header(q->x, "Vary", "Accept-Encoding");
+    return room;
+}
+
 static void answer_text(struct request *q, int code, const char *content_type, struct strbuf *text)
 {
     static const char json[] = "application/json";
     CLEANUP_STRBUF struct strbuf compressed = STRBUF_INIT;
     content_type = content_type ? content_type : json;
     const struct strbuf *audited = streq(content_type, json) ? text : NULL;
-    if (wants_gzip(q, text->size) && gzip_compress(text->data, text->size, &compressed) == 0) {
-        http_set_header(q->x, "Content-Encoding", "gzip");
-        http_set_header(q->x, "Vary", "Accept-Encoding");
-        text = &compressed;
+    send_text(q, code, content_type, compress(q, text, &compressed), audited);
+}
+
+/* Sends 'text', which is protobuf; 'v' is the same as JSON, or NULL. */
+static void answer_proto(struct request *q, int code, struct strbuf *text, const struct json *v)
+{
+    CLEANUP_STRBUF struct strbuf audited = STRBUF_INIT, compressed = STRBUF_INIT;
+    if (q->audit && v) {
+        json_write(v, 0, &audited);
     }
-    send_text(q, code, content_type, text, audited);
+    text = compress(q, text, &compressed);
+    send_text(q, code, API_PROTO_TYPE, text, v ? &audited : NULL);
 }
 
 static void answer_json(struct request *q, int code, const char *content_type, const struct json *v)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (q->accept.protobuf && !content_type && api_proto_put_object(v, &text) == 0) {
+        answer_proto(q, code, &text, v);
+        return;
+    }
     if (q->accept.yaml && !content_type) {
         CLEANUP_STRBUF struct strbuf audited = STRBUF_INIT;
         yaml_write(v, &text);
@@ -270,6 +293,17 @@ static void answer_object(struct request *q, int code, struct blob *stored)
         json_parse(text->data, text->size, &obj, NULL);
         CLEANUP(json_free) struct json *scale = scale_of(q->kind, obj);
         answer_json(q, code, NULL, scale);
+        return;
+    }
+    if (a->protobuf) {
+        CLEANUP_STRBUF struct strbuf message = STRBUF_INIT, out = STRBUF_INIT;
+        CLEANUP(json_free) struct json *obj = NULL;
+        encode_message(q, text, &message);
+        encode_envelope(q, &message, &out);
+        if (q->audit) {
+            json_parse(text->data, text->size, &obj, NULL);
+        }
+        answer_proto(q, code, &out, obj);
         return;
     }
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {

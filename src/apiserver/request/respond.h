@@ -25,7 +25,7 @@ struct blob *request_text(const struct request *q, struct blob *text);
 void request_write_item(const struct request *q, const struct blob *text, struct strbuf *out);
 /* Appends the PartialObjectMetadata of 'text', which request_text made, without parsing it. */
 void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out);
-/* Begins a response of JSON texts as a stream (http_stream_begin). */
-void respond_stream(struct request *q, loop_fn *closed, void *ctx);
+/* Begins a response of the media type 'type' as a stream (http_stream_begin). */
+void respond_stream(struct request *q, const char *type, loop_fn *closed, void *ctx);
 /* Frees a request whose response was a stream that has ended. */
 void respond_streamed(struct request *q);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/access/security.h"
 
+#include "api/proto.h"
 #include "apiserver/admission/addresses.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
@@ -272,10 +273,11 @@ static void handle(struct request *q, struct outcome *outcome)
         outcome_error(outcome, 405, "MethodNotAllowed", "%s", e.text);
     } else if (r < 0) {
         outcome_error(outcome, 404, "NotFound", "%s", e.text);
-    } else if (!q->acceptable) {
+    } else if (request_accept(q) < 0) {
         outcome_error(outcome, 406, "NotAcceptable",
                       "only the following media types are accepted: application/json, "
-                      "application/yaml");
+                      "application/yaml%s",
+                      q->kind->protobuf ? ", " API_PROTO_TYPE : "");
     } else if (!is_form_of_verb(q)) {
         outcome_error(outcome, 406, "NotAcceptable",
                       q->accept.list ? "you requested PartialObjectMetadataList, but the requested "
@@ -310,7 +312,7 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
     struct request *q = NEW(struct request);
     *q = (struct request){
         .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
-    q->acceptable = request_accept(q) == 0;
+    (void) request_accept(q); /* For answers that come before the kind is known. */
     CLEANUP(outcome_done) struct outcome outcome = {0};
     if (filter_request(q, &outcome) < 0) {
         request_answer(q, &outcome);

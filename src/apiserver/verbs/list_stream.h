@@ -4,8 +4,8 @@
 
 #include "apiserver/request/request.h"
 
-/* Responds with 'head', the items, and the end of a list.  The array is taken over,
- * the objects are borrowed from the cache. */
+/* Responds with 'head' (in protobuf: the list's metadata), the items, and the end of a list.  The
+ * array is taken over, the objects are borrowed from the cache. */
 void list_stream_begin(struct request *q, const struct strbuf *head, struct object **objects,
                        size_t n);
 /* Appends 'o' in the form that 'q' requests. */

@@ -2,12 +2,15 @@
 /* Get and list: answered from the watch cache. */
 #include "apiserver/verbs/read.h"
 
+#include "api/proto.h"
 #include "apiserver/access/authz.h"
 #include "apiserver/access/visible.h"
+#include "apiserver/request/encode.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/list_stream.h"
 #include "base/base64.h"
 #include "base/timeutil.h"
+#include "wire/protobuf.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -371,6 +374,21 @@ static struct object **collect(struct request *q, const struct list_request *l, 
     return found;
 }
 
+/* The whole list in protobuf. */
+static void put_proto(struct request *q, struct object **found, size_t n,
+                      const struct strbuf *metadata, struct strbuf *out)
+{
+    CLEANUP_STRBUF struct strbuf items = STRBUF_INIT;
+    for (size_t i = 0; i < n; i++) {
+        CLEANUP(blob_unref) struct blob *message = encode_cached(q, found[i]);
+        pb_put_bytes(&items, API_PROTO_ITEM, message->data, message->size);
+    }
+    encode_list_head(q, metadata->size + items.size, out);
+    strbuf_add(out, metadata->data, metadata->size);
+    strbuf_add(out, strbuf_cstr(&items), items.size);
+    api_proto_put_end(out);
+}
+
 static void fill_list(struct request *q, const struct list_request *l, struct outcome *outcome)
 {
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
@@ -379,9 +397,23 @@ static void fill_list(struct request *q, const struct list_request *l, struct ou
     CLEANUP_FREE char *token =
         remaining ? token_make(l->revision, found[n - 1]->key, remaining) : NULL;
     int64_t now_ms = time_wall_ms();
+    bool is_long = n > LONG_LIST || size > LONG_LIST_BYTES;
+    if (q->accept.protobuf) {
+        CLEANUP_STRBUF struct strbuf metadata = STRBUF_INIT;
+        bool counted = token && !l->sel.labels && !l->sel.fields;
+        api_proto_put_list_meta(l->revision, token, counted ? &remaining : NULL, &metadata);
+        if (is_long) {
+            outcome_take_over(outcome);
+            list_stream_begin(q, &metadata, TAKE(found), n);
+        } else {
+            put_proto(q, found, n, &metadata, &out);
+            outcome_text(outcome, 200, API_PROTO_TYPE, &out);
+        }
+        return;
+    }
     write_head(q, l, token, remaining, &out);
     bool plain = !q->accept.pretty && !q->accept.yaml;
-    if (plain && (n > LONG_LIST || size > LONG_LIST_BYTES)) {
+    if (plain && is_long) {
         outcome_take_over(outcome);
         list_stream_begin(q, &out, TAKE(found), n);
         return;

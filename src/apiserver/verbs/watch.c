@@ -11,6 +11,8 @@
  * too old. One timer serves all watches: their ends, and bookmarks. */
 #include "apiserver/verbs/watch.h"
 
+#include "api/proto.h"
+#include "apiserver/request/encode.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
 #include "apiserver/request/metrics.h"
@@ -50,20 +52,22 @@ static const char *const change_names[] = {"ADDED", "MODIFIED", "DELETED"};
 /* ---- encoding ---- */
 
 /* Number of forms that differ in their bytes: the object; metadata and a table for
- * each includeObject, in two versions each. */
-#define N_FORMS (1 + 2 + 2 * 3)
+ * each includeObject, in two versions each; the object and metadata in protobuf. */
+#define N_JSON_FORMS (1 + 2 + 2 * 3)
+#define N_FORMS (N_JSON_FORMS + 1 + 2)
 
 static size_t form_number(const struct accept *a)
 {
+    size_t first = a->protobuf ? N_JSON_FORMS : 0;
     switch (a->form) {
     case FORM_PARTIAL:
-        return 1 + a->v1beta1;
+        return first + 1 + a->v1beta1;
     case FORM_TABLE:
         return 3 + 2 * (size_t) a->include + a->v1beta1;
     case FORM_OBJECT:
         break;
     }
-    return 0;
+    return first;
 }
 
 /* The encodings of one change that were needed so far, in all forms and content types: for one
@@ -120,12 +124,26 @@ static void write_table(const struct request *q, const struct json *obj, const s
     strbuf_adds(out, "]}");
 }
 
+/* The frame of an event in protobuf whose object has the message 'message'. */
+static struct blob *proto_frame(const struct request *q, const char *type,
+                                const struct strbuf *message)
+{
+    CLEANUP_STRBUF struct strbuf object = STRBUF_INIT, out = STRBUF_INIT;
+    encode_envelope(q, message, &object);
+    api_proto_put_event(type, &object, &out);
+    return blob_new(out.data, out.size);
+}
+
 static struct blob *encode(const struct request *q, const char *type, struct blob *stored,
                            uint64_t revision)
 {
     const struct accept *a = &q->accept;
     CLEANUP(blob_unref) struct blob *text = request_text(q, stored);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    if (a->protobuf) {
+        encode_message(q, text, &out);
+        return proto_frame(q, type, &out);
+    }
     strbuf_addf(&out, "{\"type\":\"%s\",\"object\":", type);
     if (a->form == FORM_OBJECT) {
         strbuf_add(&out, text->data, text->size);
@@ -251,10 +269,26 @@ static void write_end_table(const struct request *q, uint64_t revision, struct s
                 version, revision);
 }
 
+/* An object of which only the version, and the end of the initial objects, are told. */
+static void send_proto_bookmark(struct watch *w, uint64_t revision, bool initial_end)
+{
+    CLEANUP_STRBUF struct strbuf message = STRBUF_INIT;
+    CLEANUP_FREE char *text = xasprintf("{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"%s}}",
+                                        revision, initial_end ? "," INITIAL_END : "");
+    CLEANUP(blob_unref) struct blob *json = blob_new(text, strlen(text));
+    encode_message(w->q, json, &message);
+    CLEANUP(blob_unref) struct blob *b = proto_frame(w->q, "BOOKMARK", &message);
+    send(w, b);
+}
+
 static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
 {
     const struct accept *a = &w->q->accept;
     const struct api_kind *k = w->q->kind;
+    if (a->protobuf) {
+        send_proto_bookmark(w, revision, initial_end);
+        return;
+    }
     CLEANUP_FREE char *version = api_kind_api_version(k);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
@@ -290,10 +324,14 @@ static void send_expired(struct watch *w)
     outcome_error(&expired, 410, "Expired", "too old resource version: %" PRIu64 " (%" PRIu64 ")",
                   w->seen, w->q->ck->floor);
     CLEANUP(json_free) struct json *status = status_object(w->q, &expired);
-    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    strbuf_adds(&out, "{\"type\":\"ERROR\",\"object\":");
-    json_write(status, 0, &out);
-    strbuf_adds(&out, "}\n");
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, object = STRBUF_INIT;
+    if (w->q->accept.protobuf && api_proto_put_object(status, &object) == 0) {
+        api_proto_put_event("ERROR", &object, &out);
+    } else {
+        strbuf_adds(&out, "{\"type\":\"ERROR\",\"object\":");
+        json_write(status, 0, &out);
+        strbuf_adds(&out, "}\n");
+    }
     CLEANUP(blob_unref) struct blob *b = blob_new(out.data, out.size);
     send(w, b);
 }
@@ -453,7 +491,8 @@ void handle_watch(struct request *q, struct outcome *outcome)
     outcome_take_over(outcome);
     flow_release(q);
     filter_streaming(q);
-    respond_stream(q, watch_closed, w);
+    respond_stream(q, q->accept.protobuf ? API_PROTO_TYPE ";stream=watch" : "application/json",
+                   watch_closed, w);
     http_stream_on_drained(q->x, catch_up, w);
     if (!p.from_now_on) {
         take_initial(w);

@@ -546,15 +546,14 @@ static void a_service_is_read_from_protobuf(void **state)
     put_service(&bytes);
     struct err e = {0};
     struct json *got = NULL;
-    if (api_proto_decode(bytes.data, bytes.size, &got, &e) < 0) {
+    if (api_proto_decode(bytes.data, bytes.size, NULL, &got, NULL, &e) < 0) {
         fail_msg("%s", e.text);
     }
     CLEANUP(json_free)
     struct json *want =
         parse("{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"w\"},\"spec\":{"
-              "\"ports\":[{\"name\":\"h\",\"protocol\":\"TCP\",\"port\":80,\"targetPort\":\"x\","
-              "\"nodePort\":0},{\"protocol\":\"TCP\",\"port\":81,\"targetPort\":8081,\"nodePort\":"
-              "0}],\"selector\":{\"a\":"
+              "\"ports\":[{\"name\":\"h\",\"protocol\":\"TCP\",\"port\":80,\"targetPort\":\"x\""
+              "},{\"protocol\":\"TCP\",\"port\":81,\"targetPort\":8081}],\"selector\":{\"a\":"
               "\"b\"},\"type\":\"ClusterIP\"},\"status\":{}}");
     CLEANUP_FREE char *text = json_to_text(got);
     if (!json_equal(got, want)) {

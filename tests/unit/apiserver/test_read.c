@@ -216,7 +216,9 @@ static void tables_are_made_on_request(void **state)
     assert_null(json_get(json_at(json_get(partial.body, "items"), 0), "netid"));
 }
 
-static void the_first_acceptable_form_is_taken(void **state)
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
+
+static void the_most_wanted_form_is_taken(void **state)
 {
     struct harness *h = *state;
     static const struct {
@@ -227,11 +229,20 @@ static void the_first_acceptable_form_is_taken(void **state)
         {"application/json", 200, "application/json"},
         {"*/*", 200, "application/json"},
         {"application/*", 200, "application/json"},
-        {"application/vnd.kubernetes.protobuf, application/json", 200, "application/json"},
+        {PROTOBUF ", application/json", 200, PROTOBUF},
+        {"application/json, " PROTOBUF, 200, "application/json"},
+        {PROTOBUF ";q=0.5, application/json", 200, "application/json"},
+        {"application/json;q=0.5, " PROTOBUF ";q=0.6", 200, PROTOBUF},
+        {"*/*, " PROTOBUF, 200, PROTOBUF},
+        {"text/html, */*;q=0.1", 200, "application/json"},
         {"application/yaml", 200, "application/yaml"},
         {"text/html;q=0.9, application/json;q=0.1", 200, "application/json"},
         {"APPLICATION/JSON ; charset=utf-8", 200, "application/json"},
-        {"application/vnd.kubernetes.protobuf", 406, "application/json"},
+        {PROTOBUF, 200, PROTOBUF},
+        {PROTOBUF ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", 200, PROTOBUF},
+        {PROTOBUF ";as=Table;g=meta.k8s.io;v=v1", 406, "application/json"},
+        {PROTOBUF ";as=Table;g=meta.k8s.io;v=v1, application/json;as=Table;g=meta.k8s.io;v=v1", 200,
+         "application/json"},
         {"text/html", 406, "application/json"},
         {"application/json;q=0", 406, "application/json"},
         {"application/json;as=Chart;v=v1;g=meta.k8s.io", 406, "application/json"},
@@ -609,7 +620,7 @@ int main(void)
         cmocka_unit_test(a_page_of_a_state_that_is_forgotten_is_gone),
         T(pages_respect_selectors),
         T(tables_are_made_on_request),
-        T(the_first_acceptable_form_is_taken),
+        T(the_most_wanted_form_is_taken),
         T(discovery_lists_what_there_is),
         T(clients_find_version_health_and_schema),
         T(metrics_count_requests),

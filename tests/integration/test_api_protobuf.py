@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies and answers in protobuf, as client-go's typed clients send and ask for them."""
+import copy
+import http.client
+
+import pytest
+
+import record_api
+from record_objects import OBJECTS
+from test_api_apply import call
+from test_api_kubectl import Server
+from wire_of_proto import TYPE, enveloped, field, fields, opened, put
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+META = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+NO_PROTOBUF = ("CustomResourceDefinition", "AdminNetworkPolicy", "BaselineAdminNetworkPolicy")
+
+
+@pytest.fixture
+def server(tmp_path):
+    s = Server(tmp_path)
+    yield s
+    s.stop()
+
+
+def add_map(server, name, data=None):
+    status, _, obj = call(server, "POST", MAPS, {"metadata": {"name": name}, "data": data or {"b": "2", "a": "1"}})
+    assert status == 201
+    return obj
+
+
+def test_an_object_and_a_list_in_protobuf(server):
+    obj = add_map(server, "one")
+    add_map(server, "two")
+    status, headers, body = call(server, "GET", MAPS + "/one", accept=TYPE)
+    assert (status, headers["Content-Type"]) == (200, TYPE)
+    version, kind, message = opened(body)
+    assert (version, kind) == ("v1", "ConfigMap")
+    assert field(message, 1, 1) == b"one"
+    assert field(message, 1, 6).decode() == obj["metadata"]["resourceVersion"]
+    assert [(field(v, 1), field(v, 2)) for n, v in fields(message) if n == 2] == [(b"a", b"1"), (b"b", b"2")]
+    status, headers, body = call(server, "GET", MAPS + "?limit=1", accept=TYPE)
+    version, kind, message = opened(body)
+    assert (version, kind) == ("v1", "ConfigMapList")
+    assert [n for n, _ in fields(message)] == [1, 2] and field(message, 2, 1, 1) == b"one"
+    token = field(message, 1, 3).decode()
+    assert field(message, 1, 4) == 1
+    body = call(server, "GET", MAPS + f"?limit=1&continue={token}", accept=TYPE)[2]
+    message = opened(body)[2]
+    assert field(message, 2, 1, 1) == b"two" and field(message, 1, 3) == b"" and field(message, 1, 4) is None
+
+
+def test_a_long_list_is_whole(server):
+    for i in range(2100):
+        add_map(server, f"m{i:04}", {"a": "x" * (i % 300)})
+    for _ in range(2):  # the second time from messages that are made
+        status, headers, body = call(server, "GET", MAPS, accept=TYPE)
+        items = [v for n, v in fields(opened(body)[2]) if n == 2]
+        assert [field(v, 1, 1).decode() for v in items] == [f"m{i:04}" for i in range(2100)]
+        assert [len(field(v, 2, 2)) for v in items] == [i % 300 for i in range(2100)]
+    call(server, "PATCH", MAPS + "/m0007", {"data": {"a": "new"}}, "application/merge-patch+json")
+    items = [v for n, v in fields(opened(call(server, "GET", MAPS, accept=TYPE)[2])[2]) if n == 2]
+    assert field(items[7], 2, 2) == b"new"
+
+
+def test_metadata_in_protobuf(server):
+    add_map(server, "one")
+    status, headers, body = call(server, "GET", MAPS + "/one", accept=f"{TYPE};{META}")
+    version, kind, message = opened(body)
+    assert (version, kind) == ("meta.k8s.io/v1", "PartialObjectMetadata")
+    assert [n for n, _ in fields(message)] == [1] and field(message, 1, 1) == b"one"
+    body = call(server, "GET", MAPS, accept=f"{TYPE};{META.replace('Metadata', 'MetadataList')}")[2]
+    version, kind, message = opened(body)
+    assert (version, kind) == ("meta.k8s.io/v1", "PartialObjectMetadataList")
+    assert field(message, 2, 1, 1) == b"one"
+    # Kinds without a protobuf form have their metadata all the same.
+    path = "/apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies"
+    assert call(server, "GET", path, accept=TYPE)[0] == 406
+    assert call(server, "GET", path, accept=f"{TYPE}, application/json")[1]["Content-Type"] == "application/json"
+    assert opened(call(server, "GET", path, accept=f"{TYPE};{META}")[2])[1] == "PartialObjectMetadataList"
+
+
+def test_errors_in_protobuf(server):
+    status, headers, body = call(server, "GET", MAPS + "/none", accept=TYPE)
+    assert (status, headers["Content-Type"]) == (404, TYPE)
+    version, kind, message = opened(body)
+    assert (version, kind) == ("v1", "Status")
+    assert field(message, 2) == b"Failure" and field(message, 4) == b"NotFound" and field(message, 6) == 404
+    assert field(message, 5, 1) == b"none" and field(message, 5, 3) == b"configmaps"
+    body = call(server, "POST", MAPS, {"metadata": {"name": "Bad!"}}, accept=TYPE)[2]
+    cause = field(opened(body)[2], 5, 4)
+    assert (field(cause, 1), field(cause, 3)) == (b"FieldValueInvalid", b"metadata.name")
+
+
+class Frames:
+    """The frames of a watch: four bytes with the length, and a WatchEvent."""
+
+    def __init__(self, server, path, accept=TYPE):
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        self.connection.request("GET", path, headers={"Accept": accept})
+        self.answer = self.connection.getresponse()
+
+    def next(self):
+        size = int.from_bytes(self.answer.read(4), "big")
+        event = self.answer.read(size)
+        assert len(event) == size and [n for n, _ in fields(event)] == [1, 2]
+        return field(event, 1).decode(), *opened(field(event, 2, 1))
+
+
+def test_a_watch_in_protobuf(server):
+    add_map(server, "one", {"a": "old"})
+    watch = Frames(server, MAPS + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+    assert watch.answer.headers["Content-Type"] == TYPE + ";stream=watch"
+    # The version of the end is that of the list.
+    kind, version, of, message = watch.next()
+    assert (kind, version, of, field(message, 1, 1)) == ("ADDED", "v1", "ConfigMap", b"one")
+    kind, version, of, message = watch.next()
+    assert (kind, of) == ("BOOKMARK", "ConfigMap") and field(message, 1, 12, 1) == b"k8s.io/initial-events-end"
+    metadata = Frames(server, MAPS + "?watch=1&resourceVersion=0", f"{TYPE};{META}")
+    assert metadata.next()[2] == "PartialObjectMetadata"
+    call(server, "PATCH", MAPS + "/one", {"data": {"a": "new"}}, "application/merge-patch+json")
+    kind, _, _, message = watch.next()
+    assert kind == "MODIFIED" and field(message, 2, 2) == b"new"
+    call(server, "DELETE", MAPS + "/one")
+    assert watch.next()[0] == "DELETED"
+    assert [metadata.next()[0] for _ in range(2)] == ["MODIFIED", "DELETED"]
+
+
+def paths(server):
+    """Every kind that is stored, with its path and an object of it."""
+    resources, _ = record_api.discovery(record_api.Asker(server.port))
+    for version, resource in resources:
+        if "/" in resource["name"] or "get" not in resource["verbs"]:
+            continue
+        base = f"/api/{version}" if version == "v1" else f"/apis/{version}"
+        place = f"{base}/namespaces/default/{resource['name']}" if resource["namespaced"] else f"{base}/{resource['name']}"
+        obj = copy.deepcopy(next(o for o in OBJECTS if (o["apiVersion"], o["kind"]) == (version, resource["kind"])))
+        obj.setdefault("metadata", {}).setdefault("name", "one")
+        yield resource["kind"], place, obj
+
+
+def test_every_kind_is_read_and_written(server):
+    """What a client reads in protobuf and sends back unchanged changes nothing: both directions lose no field."""
+    tried = 0
+    for kind, path, obj in paths(server):
+        status, _, made = call(server, "POST", path, obj)
+        assert status == 201, (kind, made)
+        place = f"{path}/{made['metadata']['name']}"
+        status, headers, body = call(server, "GET", place, accept=TYPE)
+        if kind in NO_PROTOBUF:
+            assert status == 406, kind
+            continue
+        assert headers["Content-Type"] == TYPE and opened(body)[1] == kind, kind
+        status, _, answer = call(server, "PUT", place, body, TYPE, TYPE)
+        assert status == 200, (kind, answer)
+        assert answer == body, (kind, opened(answer), opened(body))
+        assert opened(call(server, "GET", path, accept=TYPE)[2])[1] == kind + "List"
+        assert call(server, "DELETE", place)[0] in (200, 202)
+        tried += 1
+    assert tried > 15
+
+
+def test_bodies_in_protobuf(server):
+    lease = enveloped("coordination.k8s.io/v1", "Lease", put(1, put(1, "l")) + put(2, put(1, "me") + b"\x10\x0f" +
+                                                                                put(4, b"\x08\x80\x92\xb8\xc3\x06\x10\xc0\x84\x3d")))
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    status, headers, answer = call(server, "POST", path, lease, TYPE)
+    assert (status, headers["Content-Type"]) == (201, "application/json")
+    assert answer["spec"] == {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2025-07-09T06:15:28.001000Z"}
+    # A field that has no description is told, like an unknown field of JSON.
+    more = enveloped("v1", "ConfigMap", put(1, put(1, "m")) + put(30, "new"))
+    status, headers, _ = call(server, "POST", MAPS, more, TYPE)
+    assert status == 201 and 'unknown field \\"ConfigMap.30\\"' in headers["Warning"]
+    status, _, answer = call(server, "POST", MAPS + "?fieldValidation=Strict", more, TYPE)
+    assert status == 400 and 'unknown field "ConfigMap.30"' in answer["message"]
+    assert call(server, "DELETE", MAPS + "/m", enveloped("v1", "DeleteOptions", b"\x08\x00"), TYPE)[0] == 200
+
+
+def test_values_as_kubernetes_types(server):
+    """Null, absent and canonical values of requests in JSON."""
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    for text in ("2020-01-01T00:00:00.123Z", "2020-01-01T00:00:00Z"):
+        status, _, answer = call(server, "POST", leases, {"metadata": {"name": "l"}, "spec": {"renewTime": text}})
+        assert status == 400
+        assert answer["message"] == (f'Lease in version "v1" cannot be handled as a Lease: parsing time "{text}" as '
+                                     f'"2006-01-02T15:04:05.000000Z07:00": cannot parse "{text[19:]}" as ".000000"')
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    for i, body in enumerate(({"endpoints": None, "ports": []}, {})):
+        status, _, answer = call(server, "POST", slices, {"metadata": {"name": f"s{i}"}, "addressType": "IPv4", **body})
+        assert status == 201, answer
+        assert answer["endpoints"] == [] and answer["ports"] == []
+    assert call(server, "POST", MAPS, {"metadata": {"name": "n"}, "data": {"a": None}})[2]["data"] == {"a": ""}
+    status, _, node = call(server, "POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+    assert status == 201 and len(node["status"]["nodeInfo"]) == 10 and set(node["status"]["nodeInfo"].values()) == {""}
+    assert node["status"]["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 0}}
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i", "resources": {
+        "requests": {"cpu": "0.5", "memory": "1024Mi"}}}]}}
+    container = call(server, "POST", "/api/v1/namespaces/default/pods", pod)[2]["spec"]["containers"][0]
+    assert container["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
+    status, _, answer = call(server, "POST", MAPS, {"metadata": {"name": "t"}, "data": {"a": 7}})
+    assert (status, answer["reason"]) == (400, "BadRequest")
+    assert answer["message"].endswith("json: cannot unmarshal number into Go struct field ConfigMap.data of type string")
+
+
+def test_media_types_are_told(server):
+    message = call(server, "GET", MAPS, accept="text/html")[2]["message"]
+    assert message.endswith("application/json, application/yaml, " + TYPE)
+    # A Table has no protobuf form: the next type that the client accepts is taken.
+    table = "as=Table;g=meta.k8s.io;v=v1"
+    answer = call(server, "GET", MAPS, accept=f"{TYPE};{table},application/json;{table}")
+    assert answer[2]["kind"] == "Table"
+    assert call(server, "GET", MAPS, accept=f"{TYPE};{table}")[0] == 406
