@@ -250,16 +250,47 @@ void api_proto_put_end(struct strbuf *out)
     put_text(4, "", out); /* contentType */
 }
 
+/* The kind of which 'list' is the list; NULL: it is none, or without a protobuf form. */
+static const struct api_kind *kind_of_list(const char *api_version, const char *list)
+{
+    for (size_t i = 0; api_kinds[i]; i++) {
+        CLEANUP_FREE char *version = api_kind_api_version(api_kinds[i]);
+        CLEANUP_FREE char *own = api_kind_list_kind(api_kinds[i]);
+        if (api_kinds[i]->protobuf && streq(version, api_version) && streq(own, list)) {
+            return api_kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static int put_object_message(const char *version, const char *kind, const struct json *obj,
+                              struct strbuf *out)
+{
+    const struct api_schema *s = api_proto_schema(version, kind);
+    const struct api_kind *k = s ? NULL : kind_of_list(version, kind);
+    const struct json *item;
+    if (s) {
+        put_message(s, obj, out);
+        return 0;
+    }
+    if (!k) {
+        return -EPROTONOSUPPORT;
+    }
+    put_value(&api_schema_list_meta, json_get(obj, "metadata"), 1, out);
+    JSON_FOREACH (item, json_get(obj, "items")) {
+        put_value(api_kind_schema(k), item, API_PROTO_ITEM, out);
+    }
+    return 0;
+}
+
 int api_proto_put_object(const struct json *obj, struct strbuf *out)
 {
     CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
     const char *version = json_path_string(obj, "apiVersion", NULL);
     const char *kind = json_path_string(obj, "kind", NULL);
-    const struct api_schema *s = version && kind ? api_proto_schema(version, kind) : NULL;
-    if (!s) {
+    if (!version || !kind || put_object_message(version, kind, obj, &raw) < 0) {
         return -EPROTONOSUPPORT;
     }
-    api_proto_encode(s, obj, &raw);
     api_proto_put_head(version, kind, raw.size, out);
     strbuf_add(out, strbuf_cstr(&raw), raw.size);
     api_proto_put_end(out);

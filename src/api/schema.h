@@ -156,7 +156,7 @@ extern const struct api_schema api_schema_string_list;  /* Replaced as a whole. 
 extern const struct api_schema api_schema_string_set;   /* Elements are unique. */
 extern const struct api_schema api_schema_object_meta;
 extern const struct api_schema api_schema_label_selector;
-extern const struct api_schema api_schema_status;
+extern const struct api_schema api_schema_status, api_schema_list_meta;
 
 /* ---- fields that every kind has ---- */
 

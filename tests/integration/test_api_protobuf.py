@@ -202,6 +202,15 @@ def test_values_as_kubernetes_types(server):
     assert answer["message"].endswith("json: cannot unmarshal number into Go struct field ConfigMap.data of type string")
 
 
+def test_a_collection_is_deleted_in_protobuf(server):
+    add_map(server, "one")
+    add_map(server, "two")
+    body = call(server, "DELETE", MAPS, accept=TYPE)[2]
+    version, kind, message = opened(body)
+    assert (version, kind) == ("v1", "ConfigMapList")
+    assert [field(v, 1, 1) for n, v in fields(message) if n == 2] == [b"one", b"two"]
+
+
 def test_media_types_are_told(server):
     message = call(server, "GET", MAPS, accept="text/html")[2]["message"]
     assert message.endswith("application/json, application/yaml, " + TYPE)

@@ -237,8 +237,8 @@ void request_warn(struct request *q, const char *agent, const char *text)
 
 /* ---- objects ---- */
 
-/* 'text' is JSON made by this server; converts it to YAML or indents it
- * if the client requested that. */
+/* 'text' is JSON made by this server; converts it to protobuf or YAML, or indents it, if the client
+ * requested that. */
 static void answer_formatted(struct request *q, int code, const char *text, size_t size)
 {
     CLEANUP(json_free) struct json *v = NULL;
@@ -360,7 +360,11 @@ void request_answer(struct request *q, struct outcome *o)
         answer_json(q, o->code, o->content_type, o->json);
         break;
     case OUTCOME_TEXT:
-        answer_text(q, o->code, o->content_type, &o->text);
+        if (!o->content_type && q->accept.protobuf) {
+            answer_formatted(q, o->code, o->text.data, o->text.size);
+        } else {
+            answer_text(q, o->code, o->content_type, &o->text);
+        }
         break;
     case OUTCOME_NONE:
         outcome_error(o, 500, "InternalError",

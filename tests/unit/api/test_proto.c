@@ -243,6 +243,37 @@ static void bytes_are_those_of_go(void **state)
     assert_memory_equal(bytes.data, want, bytes.size);
 }
 
+static void a_list_is_its_metadata_and_its_items(void **state)
+{
+    static const char text[] = "{\"kind\":\"LeaseList\",\"apiVersion\":\"coordination.k8s.io/v1\","
+                               "\"metadata\":{\"resourceVersion\":\"7\",\"remainingItemCount\":0},"
+                               "\"items\":[{\"metadata\":{\"name\":\"a\"}},{}]}";
+    static const char none[] = "{\"kind\":\"ThingList\",\"apiVersion\":\"v1\"}";
+    CLEANUP(json_free) struct json *list = NULL;
+    CLEANUP(json_free) struct json *thing = NULL;
+    CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT, want = STRBUF_INIT, item = STRBUF_INIT;
+    assert_int_equal(json_parse(text, strlen(text), &list, NULL), 0);
+    assert_int_equal(api_proto_put_object(list, &bytes), 0);
+    size_t zero = 0;
+    api_proto_put_list_meta(7, NULL, &zero, &want);
+    for (size_t i = 0; i < 2; i++) {
+        strbuf_reset(&item);
+        api_proto_encode(api_kind_by_name("coordination.k8s.io/v1", "Lease")->schema,
+                         json_at(json_get(list, "items"), i), &item);
+        size_t before = want.size;
+        pb_put_bytes(&want, API_PROTO_ITEM, item.data, item.size);
+        assert_int_equal(want.size - before, api_proto_item_size(item.size));
+    }
+    CLEANUP_STRBUF struct strbuf all = STRBUF_INIT;
+    api_proto_put_head("coordination.k8s.io/v1", "LeaseList", want.size, &all);
+    strbuf_add(&all, want.data, want.size);
+    api_proto_put_end(&all);
+    assert_int_equal(bytes.size, all.size);
+    assert_memory_equal(bytes.data, all.data, all.size);
+    assert_int_equal(json_parse(none, strlen(none), &thing, NULL), 0);
+    assert_int_equal(api_proto_put_object(thing, &bytes), -EPROTONOSUPPORT);
+}
+
 static void an_envelope_without_a_kind_is_of_the_path(void **state)
 {
     static const char bytes[] = "k8s\0\x0a\x04\x0a\0\x12\0\x12\0\x1a\0\x22\0";
@@ -301,6 +332,7 @@ int main(void)
         cmocka_unit_test(every_kind_comes_back_empty),
         cmocka_unit_test(a_pointer_tells_zero_from_nothing),
         cmocka_unit_test(bytes_are_those_of_go),
+        cmocka_unit_test(a_list_is_its_metadata_and_its_items),
         cmocka_unit_test(an_envelope_without_a_kind_is_of_the_path),
         cmocka_unit_test(malformed_bytes_are_refused),
     };
