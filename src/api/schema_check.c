@@ -4,6 +4,7 @@
 #include "api/schema.h"
 
 #include "api/format.h"
+#include "api/moment.h"
 #include "api/pattern.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -222,7 +223,15 @@ static void validate(const struct api_schema *s, const struct json *v, struct ch
 static void validate_format(const struct api_schema *s, const struct json *v, struct check *c)
 {
     int64_t i;
+    struct moment m;
+    struct err e = {0};
     if (!s->format) {
+        return;
+    }
+    if (s == &api_schema_micro_time && json_is(v, JSON_STRING)) {
+        if (moment_parse(json_get_string(v), true, &m, &e) < 0) {
+            api_invalid(c->causes, where(c), v, "%s", e.text);
+        }
         return;
     }
     if (json_is(v, JSON_NUMBER) && (streq(s->format, "int32") || streq(s->format, "int64"))) {

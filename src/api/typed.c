@@ -364,7 +364,7 @@ bool api_typed_complete(const struct api_schema *s, struct json *obj)
     for (size_t i = 0; i < s->n_fields; i++) {
         const struct api_field *f = &s->fields[i];
         struct json *v = json_get(obj, f->name);
-        if (!v && f->always) {
+        if ((!v || json_is(v, JSON_NULL)) && f->always) {
             v = json_set(obj, f->name, api_typed_empty(f->schema));
             changed = true;
         }
@@ -373,4 +373,25 @@ bool api_typed_complete(const struct api_schema *s, struct json *obj)
         }
     }
     return s->others && !s->n_fields ? complete_all(s->others, obj) || changed : changed;
+}
+
+bool api_typed_mend(const struct api_schema *s, struct json *obj)
+{
+    bool changed = false;
+    for (size_t i = 0; i < s->n_fields && json_is(obj, JSON_OBJECT); i++) {
+        const struct api_field *f = &s->fields[i];
+        struct moment m;
+        char text[TIME_TEXT_SIZE];
+        if (f->schema->type == API_OBJECT) {
+            changed = api_typed_mend(f->schema, json_get(obj, f->name)) || changed;
+        } else if (f->schema == &api_schema_micro_time) {
+            const char *has = json_get_string(json_get(obj, f->name));
+            if (has && moment_parse(has, true, &m, NULL) < 0 &&
+                moment_parse(has, false, &m, NULL) == 0 && moment_format(&m, true, text) == 0) {
+                json_set_string(obj, f->name, text);
+                changed = true;
+            }
+        }
+    }
+    return changed;
 }

@@ -28,5 +28,8 @@ void api_typed_normalize(const struct api_schema *s, struct json *obj);
 /* Puts in the empty values of absent fields that are always there.  Returns whether the object
  * was changed. */
 bool api_typed_complete(const struct api_schema *s, struct json *obj);
+/* Gives MicroTimes that an earlier release has stored with other digits their six, outside of lists
+ * and maps.  Returns whether the object was changed. */
+bool api_typed_mend(const struct api_schema *s, struct json *obj);
 /* The empty value of a type: "", 0, false, [], {}; NULL for a type that has none. */
 struct json *api_typed_empty(const struct api_schema *s);

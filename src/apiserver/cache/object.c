@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/cache/object.h"
 
+#include "api/typed.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -180,7 +182,8 @@ int object_encode(const struct api_kind *k, const struct json *obj, struct blob 
 static bool conform_changes(const struct api_kind *k, struct json **obj)
 {
     if (!k->custom) {
-        return object_complete(k, *obj);
+        bool mended = api_typed_mend(api_kind_schema(k), *obj);
+        return object_complete(k, *obj) || mended;
     }
     CLEANUP(json_free) struct json *now = json_clone(*obj);
     object_conform(k, now);

@@ -227,7 +227,7 @@ static const struct bad bad[] = {
     {"leases", "{\"spec\":{\"holderIdentity\":7}}", "spec.holderIdentity", T, "must be of type"},
     {"leases", "{\"spec\":{\"leaseDurationSeconds\":0}}", "spec.leaseDurationSeconds", I, NULL},
     {"leases", "{\"spec\":{\"leaseTransitions\":-1}}", "spec.leaseTransitions", I, NULL},
-    {"leases", "{\"spec\":{\"renewTime\":\"soon\"}}", "spec.renewTime", I, "RFC 3339"},
+    {"leases", "{\"spec\":{\"renewTime\":\"soon\"}}", "spec.renewTime", I, "parsing time"},
     /* ClusterNetwork. */
     {"clusternetworks", "{\"serviceNetwork\":null}", "serviceNetwork", R, NULL},
     {"clusternetworks", "{\"serviceNetwork\":\"172.30.1.0/16\"}", "serviceNetwork", I, NULL},

@@ -456,6 +456,33 @@ static void a_deletion_counts_from_when_it_was_first_asked_for(void **state)
     }
 }
 
+static void what_an_earlier_release_has_stored_is_completed(void **state)
+{
+    static const struct {
+        const char *group, *plural, *stored, *part, *want;
+    } cases[] = {
+        {"coordination.k8s.io", "leases",
+         "{'metadata':{'name':'l'},'spec':{'renewTime':'2026-01-01T00:00:00.524Z'}}", "spec",
+         "{'renewTime':'2026-01-01T00:00:00.524000Z'}"},
+        {"coordination.k8s.io", "leases",
+         "{'metadata':{'name':'l'},'spec':{'renewTime':'2026-01-01T00:00:00.524001Z'}}", "spec",
+         "{'renewTime':'2026-01-01T00:00:00.524001Z'}"},
+        {"discovery.k8s.io", "endpointslices",
+         "{'metadata':{'name':'s'},'addressType':'IPv4','endpoints':null}", "ports", "[]"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct api_kind *k = api_kind_find(cases[i].group, "v1", cases[i].plural);
+        CLEANUP(json_free) struct json *stored = parse(cases[i].stored);
+        CLEANUP_FREE char *text = json_to_text(stored);
+        CLEANUP(blob_unref) struct blob *value = blob_new(text, strlen(text));
+        CLEANUP_FREE char *head = object_head(k);
+        CLEANUP(object_unref) struct object *o = object_new(k, head, "red/x", value, 7);
+        assert_non_null(o);
+        CLEANUP(json_free) struct json *now = object_parse(o);
+        expect(cases[i].stored, json_get(now, cases[i].part), cases[i].want);
+    }
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -470,6 +497,7 @@ int main(void)
         T(a_subresource_changes_its_part_only),
         T(finalizers_and_time_hold_a_deletion_back),
         T(a_deletion_counts_from_when_it_was_first_asked_for),
+        T(what_an_earlier_release_has_stored_is_completed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
