@@ -74,13 +74,12 @@ static void put_type(const struct api_schema *s, struct strbuf *out)
         if (s->others) {
             strbuf_adds(out, "map[string]");
             put_type(s->others, out);
-            break;
-        }
-        if (s->definition) {
+        } else if (s->definition) {
             put_struct(s->definition, out);
-            break;
+        } else {
+            strbuf_adds(out, "runtime.RawExtension");
         }
-        /* fall through */
+        break;
     case API_ANY:
         strbuf_adds(out, "runtime.RawExtension");
     }

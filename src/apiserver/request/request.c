@@ -284,7 +284,8 @@ int request_body(struct request *q, struct json **ret, struct err *e)
     if (!streq(type, "application/json") && !(patches && str_has_suffix(type, "+json"))) {
         return err_set(e, -EPROTONOSUPPORT,
                        "the body of the request was in an unknown format - accepted media types "
-                       "include: application/json, application/yaml");
+                       "include: application/json, application/yaml%s",
+                       q->kind && q->kind->protobuf ? ", " API_PROTO_TYPE : "");
     }
     return json_parse(body, size, ret, e);
 }
