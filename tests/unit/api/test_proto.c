@@ -274,6 +274,21 @@ static void a_list_is_its_metadata_and_its_items(void **state)
     assert_int_equal(api_proto_put_object(thing, &bytes), -EPROTONOSUPPORT);
 }
 
+static void more_elements_than_are_bearable_are_refused(void **state)
+{
+    CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
+    struct json *obj = NULL;
+    struct err e = {0};
+    size_t meta = pb_begin(&raw, 1);
+    for (size_t i = 0; i <= API_TYPED_MAX_ELEMENTS; i++) {
+        put_text(&raw, 14, "");
+    }
+    pb_end(&raw, meta);
+    assert_int_equal(decode("Namespace", &raw, &obj, &e), -EINVAL);
+    assert_string_equal(e.text, API_TYPED_TOO_MANY);
+    assert_null(obj);
+}
+
 static void an_envelope_without_a_kind_is_of_the_path(void **state)
 {
     static const char bytes[] = "k8s\0\x0a\x04\x0a\0\x12\0\x12\0\x1a\0\x22\0";
@@ -333,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_pointer_tells_zero_from_nothing),
         cmocka_unit_test(bytes_are_those_of_go),
         cmocka_unit_test(a_list_is_its_metadata_and_its_items),
+        cmocka_unit_test(more_elements_than_are_bearable_are_refused),
         cmocka_unit_test(an_envelope_without_a_kind_is_of_the_path),
         cmocka_unit_test(malformed_bytes_are_refused),
     };

@@ -174,6 +174,20 @@ static void wrong_types_are_told_in_words_of_go(void **state)
     }
 }
 
+static void more_elements_than_are_bearable_are_refused(void **state)
+{
+    CLEANUP(json_free) struct json *obj = json_object();
+    struct json *list = json_ensure_array(json_ensure_object(obj, "metadata"), "finalizers");
+    struct err e = {0};
+    for (size_t i = 0; i < API_TYPED_MAX_ELEMENTS; i++) {
+        json_append(list, json_string("x"));
+    }
+    assert_int_equal(api_typed_check(schema("", "pods"), obj, &e), 0);
+    json_append(list, json_string("x"));
+    assert_int_equal(api_typed_check(schema("", "pods"), obj, &e), -EINVAL);
+    assert_string_equal(e.text, API_TYPED_TOO_MANY);
+}
+
 static void nulls_are_the_empty_values_of_their_types(void **state)
 {
     CLEANUP(json_free)
@@ -308,6 +322,7 @@ int main(void)
         cmocka_unit_test(quantities_have_one_form),
         cmocka_unit_test(times_are_read_as_go_reads_them),
         cmocka_unit_test(wrong_types_are_told_in_words_of_go),
+        cmocka_unit_test(more_elements_than_are_bearable_are_refused),
         cmocka_unit_test(nulls_are_the_empty_values_of_their_types),
         cmocka_unit_test(times_and_quantities_become_canonical),
         cmocka_unit_test(what_is_always_there_is_put_in),
