@@ -152,6 +152,7 @@ static void read_parameter(const char *s, size_t n, struct range *r)
     } else if (param(s, n, "as=PartialObjectMetadata") ||
                param(s, n, "as=PartialObjectMetadataList")) {
         r->accept.form = FORM_PARTIAL;
+        r->accept.list = n == sizeof "as=PartialObjectMetadataList" - 1;
     } else if (n > 3 && !strncasecmp(s, "as=", 3)) {
         r->usable = false;
     } else if (param(s, n, "g=meta.k8s.io")) {

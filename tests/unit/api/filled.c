@@ -60,7 +60,7 @@ static struct json *filled(const struct api_schema *s, unsigned *seed)
     case API_STRING:
         return text(s, n);
     case API_INT_OR_STRING:
-        return s == &api_schema_quantity ? json_stringf("%um", n)
+        return s == &api_schema_quantity ? json_stringf("%um", 2 * n + 1)
                : n % 2                   ? json_int(n)
                                          : json_stringf("p%u", n);
     case API_ARRAY:
