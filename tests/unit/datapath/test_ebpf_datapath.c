@@ -561,7 +561,7 @@ static void an_attached_pod_is_on_file_in_the_maps_and_wired(void **state)
         xasprintf("{\"key\":{\"link\":%d},\"value\":{\"address\":\"10.128.0.3\"}}", link_of(1));
     assert_true(has_entry(a, "pods", pod));
     assert_true(has_entry(a, "ports", port));
-    assert_true(has_entry(a, "near", "\"address\":\"10.128.0.3\""));
+    assert_true(has_entry(a, "pod_cache", "\"address\":\"10.128.0.3\""));
     struct datapath_status s;
     datapath_get_status(a->dp, &s);
     assert_int_equal(s.pods, 1);
@@ -569,7 +569,8 @@ static void an_attached_pod_is_on_file_in_the_maps_and_wired(void **state)
     o = detach(a, 1);
     assert_int_equal(o.error, 0);
     assert_null(find_pod(a, 1));
-    assert_int_equal(count_items(a, "pods") + count_items(a, "ports") + count_items(a, "near"), 0);
+    assert_int_equal(count_items(a, "pods") + count_items(a, "ports") + count_items(a, "pod_cache"),
+                     0);
     assert_int_equal(count_files("pods"), 0);
     assert_int_equal(check_wire(a, 1, NULL, &e), -ENOENT);
     assert_string_equal(e.text, "veth1 is not wired");
