@@ -18,6 +18,7 @@ V2_REF, V3_REF = "#/definitions/", "#/components/schemas/"
 REFUSED, READ_ONLY = ("LimitRange", "ResourceQuota"), ("ComponentStatus",)  # no object of these can be made
 TYPES_DEPTH = 3  # fields this deep are sent with values of another type; deeper ones have the same messages
 UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UID_BYTES = re.compile(UID.pattern.encode())  # In protobuf a text of the same length takes its place.
 VOLATILE = [(re.compile(r'"(uid|resourceVersion|creationTimestamp|deletionTimestamp|time|lastUpdateTime)": ?"[^"]+"'), r'"\1": "…"'),
             (UID, "UID"),
             (re.compile(r"20(2[5-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+Z"), "NOW"),
@@ -272,7 +273,7 @@ class Kind:
         if status != 200:
             self.lines.append(f"{status}")
             return
-        _, _, message = wire_of_proto.opened(data)
+        _, _, message = wire_of_proto.opened(UID_BYTES.sub(b"0" * 36, data))
         for number, value in wire_of_proto.fields(message):
             if number != 1:
                 text = value.hex(" ") if isinstance(value, bytes) else str(value)

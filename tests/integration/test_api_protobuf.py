@@ -14,6 +14,8 @@ from wire_of_proto import TYPE, enveloped, field, fields, opened, put
 MAPS = "/api/v1/namespaces/default/configmaps"
 META = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 NO_PROTOBUF = ("CustomResourceDefinition", "AdminNetworkPolicy", "BaselineAdminNetworkPolicy")
+# Kinds of which no object can be made, and the answer to that.
+NOT_WRITTEN = {"ComponentStatus": 405, "LimitRange": 403, "ResourceQuota": 403}
 
 
 @pytest.fixture
@@ -69,7 +71,8 @@ def test_metadata_in_protobuf(server):
     version, kind, message = opened(body)
     assert (version, kind) == ("meta.k8s.io/v1", "PartialObjectMetadata")
     assert [n for n, _ in fields(message)] == [1] and field(message, 1, 1) == b"one"
-    body = call(server, "GET", MAPS, accept=f"{TYPE};{META.replace('Metadata', 'MetadataList')}")[2]
+    list_meta = META.replace("Metadata", "MetadataList")
+    body = call(server, "GET", MAPS, accept=f"{TYPE};{list_meta}")[2]
     version, kind, message = opened(body)
     assert (version, kind) == ("meta.k8s.io/v1", "PartialObjectMetadataList")
     assert field(message, 2, 1, 1) == b"one"
@@ -77,7 +80,7 @@ def test_metadata_in_protobuf(server):
     path = "/apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies"
     assert call(server, "GET", path, accept=TYPE)[0] == 406
     assert call(server, "GET", path, accept=f"{TYPE}, application/json")[1]["Content-Type"] == "application/json"
-    assert opened(call(server, "GET", path, accept=f"{TYPE};{META}")[2])[1] == "PartialObjectMetadataList"
+    assert opened(call(server, "GET", path, accept=f"{TYPE};{list_meta}")[2])[1] == "PartialObjectMetadataList"
 
 
 def test_errors_in_protobuf(server):
@@ -144,6 +147,10 @@ def test_every_kind_is_read_and_written(server):
     tried = 0
     for kind, path, obj in paths(server):
         status, _, made = call(server, "POST", path, obj)
+        if kind in NOT_WRITTEN:
+            assert status == NOT_WRITTEN[kind], kind
+            assert opened(call(server, "GET", path, accept=TYPE)[2])[1] == kind + "List"
+            continue
         assert status == 201, (kind, made)
         place = f"{path}/{made['metadata']['name']}"
         status, headers, body = call(server, "GET", place, accept=TYPE)
