@@ -53,7 +53,7 @@ struct request {
     struct audit_event *audit;      /* NULL: not audited. */
     char audit_id[AUDIT_ID_MAX + 1];
     struct flow_ticket *ticket; /* The ticket of flow control; NULL: exempt, or released. */
-    bool cacheable; /* The response has a Cache-Control of its own. */
+    bool cacheable;             /* The response has a Cache-Control of its own. */
     enum verb verb;
     struct cache_kind *ck;       /* NULL: not a resource of this server. */
     const struct api_kind *kind; /* In the version that the client requested. */

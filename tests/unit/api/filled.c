@@ -20,7 +20,8 @@ static struct json *text(const struct api_schema *s, unsigned n)
         base64_encode(bytes, strlen(bytes), &b);
         return json_string(b.data);
     }
-    return s->values_allowed ? json_string(s->values_allowed[0]) : json_stringf("t%u \"\xc3\xa4\"", n);
+    return s->values_allowed ? json_string(s->values_allowed[0])
+                             : json_stringf("t%u \"\xc3\xa4\"", n);
 }
 
 static struct json *list(const struct api_schema *items, unsigned *seed)
