@@ -459,11 +459,13 @@ static bool has_judged(const struct json *a, const struct json *b)
     return true;
 }
 
-/* The node is not checked: a scheduler may choose it for the pod of an administrator. */
-static bool same_specs(const struct json *a, const struct json *b)
+static bool same_specs(const struct json *a, const struct json *b, bool but_node)
 {
     if (!a || !b || json_equal(a, b)) {
         return a ? b != NULL : !b;
+    }
+    if (!but_node) {
+        return false;
     }
     CLEANUP(json_free) struct json *x = json_clone(a);
     CLEANUP(json_free) struct json *y = json_clone(b);
@@ -472,10 +474,11 @@ static bool same_specs(const struct json *a, const struct json *b)
     return json_equal(x, y);
 }
 
-bool pod_restrictions_same(const struct json *a, const struct json *b)
+bool pod_restrictions_same(const struct json *a, const struct json *b, bool but_node)
 {
     const struct json *a_spec = json_get(a, "spec"), *b_spec = json_get(b, "spec");
     const struct json *a_list = json_path(a, "metadata", "annotations", NULL);
     const struct json *b_list = json_path(b, "metadata", "annotations", NULL);
-    return same_specs(a_spec, b_spec) && has_judged(a_list, b_list) && has_judged(b_list, a_list);
+    return same_specs(a_spec, b_spec, but_node) && has_judged(a_list, b_list) &&
+           has_judged(b_list, a_list);
 }

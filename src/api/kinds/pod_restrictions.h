@@ -25,5 +25,6 @@ void pod_restrictions_check(const struct json *pod, const char *path, struct api
 /* Sets unset fields of a pod that passed the check: no privilege escalation, no root user, the
  * runtime's seccomp profile, and without the capabilities that `restricted` drops. */
 void pod_restrictions_fill(struct json *pod);
-/* Whether all fields that pod_restrictions_check reads are the same in both; either may be NULL. */
-bool pod_restrictions_same(const struct json *a, const struct json *b);
+/* Whether all fields that pod_restrictions_check reads are the same in both; either may be NULL.
+ * 'but_node': the node may differ. */
+bool pod_restrictions_same(const struct json *a, const struct json *b, bool but_node);

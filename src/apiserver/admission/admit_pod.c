@@ -64,8 +64,10 @@ static struct json *judged_pod(const struct request *q, const struct json *obj,
     const struct api_kind *k = q->kind;
     const char *path = *ret_path = pod_restrictions_path(k->group, k->plural);
     struct json *pod = path ? pod_restrictions_find(obj, path) : NULL;
+    /* A scheduler chooses the node of an administrator's pod by pods/binding, and so only. */
+    bool binds = streq(q->subresource, "binding");
     bool judged = pod && k->namespaced &&
-                  !(old && pod_restrictions_same(pod, pod_restrictions_find(old, path))) &&
+                  !(old && pod_restrictions_same(pod, pod_restrictions_find(old, path), binds)) &&
                   !is_exempt(q, pod);
     return judged ? pod : NULL;
 }

@@ -317,7 +317,8 @@ static void a_scheduler_needs_the_right_to_bind_alone(void **state)
     harness_free(h);
 }
 
-/* A pod of the administrator may use what its scheduler may not give. */
+/* A pod of the administrator may use what its scheduler may not give.  An editor of pods does not
+ * choose its node. */
 static void a_privileged_pod_can_be_bound(void **state)
 {
     struct harness *h = harness_new_secure((struct apiserver_security){0});
@@ -327,12 +328,16 @@ static void a_privileged_pod_can_be_bound(void **state)
            201);
     give_rules(h, "default", "sched",
                "{'verbs':['create'],'apiGroups':[''],'resources':['pods/binding']}");
+    give_rules(h, "default", "ed", "{'verbs':['*'],'apiGroups':[''],'resources':['pods']}");
+    CLEANUP_ANSWER struct answer moved = ask_as(
+        h, "ed", "PATCH", PODS "/t", "application/merge-patch+json", "{'spec':{'nodeName':'n'}}");
     CLEANUP_ANSWER struct answer bad = ask_as(
         h, "sched", "POST", PODS "/t/binding", NULL,
         "{'metadata':{'annotations':{'seccomp.security.alpha.kubernetes.io/pod':'unconfined'}},"
         "'target':{'name':'n'}}");
     CLEANUP_ANSWER struct answer good =
         ask_as(h, "sched", "POST", PODS "/t/binding", NULL, "{'target':{'name':'n'}}");
+    assert_int_equal(moved.status, 403);
     assert_int_equal(bad.status, 403);
     assert_int_equal(good.status, 201);
     harness_free(h);
