@@ -106,7 +106,7 @@ struct api_subresource {
 
 #define API_EVENT_TTL_S 3600
 
-/* What comes of a kind's objects. No kind pretends to have an effect that is not built. */
+/* The effect of a kind's objects. No kind pretends to have an effect that is not built. */
 enum api_effect {
     API_EFFECT_FULL,    /* The server and its components act upon them. */
     API_EFFECT_NONE,    /* They are stored only: each write is answered with a Warning. */

@@ -22,7 +22,7 @@ struct json *api_cell_reference(const struct json *ref);
 /* The same for the owner that is the object's controller; "<none>": it has none. */
 struct json *api_cell_controller(const struct json *obj, int64_t now_ms);
 
-/* Of the pod template in an object: its containers' names and images, joined by ",", and the
+/* Names and images of the containers in an object's pod template, joined by ",", and the
  * selector beside it; "<none>" without one. */
 struct json *api_cell_containers(const struct json *obj, int64_t now_ms);
 struct json *api_cell_images(const struct json *obj, int64_t now_ms);

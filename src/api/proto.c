@@ -327,7 +327,7 @@ static void add_unknown(const struct api_schema *s, uint32_t number, struct deco
     }
 }
 
-/* What is not sent is empty in Go, which has it all the same. */
+/* A field that is not sent has its empty value, as in Go. */
 static void put_empty(const struct api_schema *s, struct json *obj)
 {
     for (size_t i = 0; i < s->n_numbered; i++) {

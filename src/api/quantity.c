@@ -11,7 +11,7 @@ enum unit_type { DECIMAL_SI, BINARY_SI, DECIMAL_EXPONENT };
 
 struct unit {
     enum unit_type type;
-    int exponent; /* Of 10, or of 2 for BINARY_SI. */
+    int exponent; /* The power of 10, or of 2 for BINARY_SI. */
 };
 
 /* The parts of a quantity's text: the amount is 'digits' * 10^'scale', times the unit. */

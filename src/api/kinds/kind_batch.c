@@ -193,7 +193,7 @@ static void check_failure_policy(struct api_causes *c, const char *field, const 
     }
 }
 
-/* What Jobs and the templates of CronJobs have in common. */
+/* Rules for Jobs and for the templates of CronJobs. */
 static void check_job_spec(struct api_causes *c, const char *field, const struct json *spec)
 {
     static const char *const indexed_only[] = {"backoffLimitPerIndex", "maxFailedIndexes",

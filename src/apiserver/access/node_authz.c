@@ -182,7 +182,7 @@ static bool needs_volume(struct security *s, const char *node, const struct attr
     return ns && name && needed(s, node, &claim);
 }
 
-/* What a kubelet reads and writes to mount volumes and to run pods by class. */
+/* Rights that a kubelet needs to mount volumes and to run pods by class. */
 static bool may_use_storage(const char *node, const struct attributes *a)
 {
     if (*a->subresource) {
