@@ -15,6 +15,8 @@
 
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 #define UNUSED __attribute__((unused))
+/* A large buffer, which every call would set to zero (-ftrivial-auto-var-init) without need. */
+#define UNINITIALIZED __attribute__((uninitialized))
 #define MUST_USE __attribute__((warn_unused_result))
 
 /* The struct of type 'type' whose member 'member' is at 'ptr'. */

@@ -66,10 +66,19 @@ int strbuf_addc(struct strbuf *b, char c)
 
 int strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
 {
+    /* Most texts fit into what is allocated already. */
+    size_t room = b->data ? b->cap - b->size : 0;
     va_list copy;
     va_copy(copy, ap);
-    int n = vsnprintf(NULL, 0, fmt, copy);
+    int n = vsnprintf(room ? b->data + b->size : NULL, room, fmt, copy);
     va_end(copy);
+    if (n >= 0 && (size_t) n < room && (size_t) n <= b->max - b->size) {
+        b->size += (size_t) n;
+        return 0;
+    }
+    if (room) {
+        b->data[b->size] = '\0';
+    }
     if (n < 0) {
         b->failed = true;
         return -EINVAL;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/timeutil.h"
 
+#include "base/mem.h"
+#include "base/str.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,6 +141,36 @@ int time_parse(const char *s, int64_t *ret_wall_ms)
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     *ret_wall_ms = ((int64_t) timegm(&tm) - offset) * 1000 + ms;
+    return 0;
+}
+
+int time_parse_duration(const char *text, int64_t *ret_ns)
+{
+    static const struct {
+        const char *name;
+        int64_t ns;
+    } units[] = {{"ms", INT64_C(1000000)},
+                 {"h", INT64_C(3600000000000)},
+                 {"m", INT64_C(60000000000)},
+                 {"s", INT64_C(1000000000)}};
+    int64_t sum = 0;
+    bool bad = !*text;
+    for (const char *p = text; *p && !bad;) {
+        size_t digits = strspn(p, "0123456789"), u = 0;
+        CLEANUP_FREE char *number = xstrndup(p, digits);
+        uint64_t n = 0;
+        p += digits;
+        while (u < ARRAY_SIZE(units) && !str_has_prefix(p, units[u].name)) {
+            u++;
+        }
+        bad = u == ARRAY_SIZE(units) || str_to_u64(number, 1000000, &n) < 0 ||
+              __builtin_add_overflow(sum, (int64_t) n * units[u].ns, &sum);
+        p += bad ? 0 : strlen(units[u].name);
+    }
+    if (bad) {
+        return -EINVAL;
+    }
+    *ret_ns = sum;
     return 0;
 }
 
