@@ -482,6 +482,22 @@ int http1_target_parse(const char *target, char *buf, struct http1_target *ret, 
     return r;
 }
 
+bool http1_param_at(const struct http1_target *t, size_t i, const char **ret_name,
+                    const char **ret_value)
+{
+    const char *p = t->params;
+    if (i >= t->n_params) {
+        return false;
+    }
+    while (i-- > 0) {
+        p += strlen(p) + 1;
+        p += strlen(p) + 1;
+    }
+    *ret_name = p;
+    *ret_value = p + strlen(p) + 1;
+    return true;
+}
+
 const char *http1_param(const struct http1_target *t, const char *name)
 {
     return find_pair(t->params, t->n_params, name, strcmp);
@@ -623,7 +639,10 @@ int http1_add_header(struct strbuf *out, const char *name, const char *value)
     if (!n || token_size(name, name + n) != n || !is_value(value, strlen(value))) {
         return -EINVAL;
     }
-    return strbuf_addf(out, "%s: %s\r\n", name, value);
+    strbuf_add(out, name, n);
+    strbuf_add(out, ": ", 2);
+    strbuf_adds(out, value);
+    return strbuf_add(out, "\r\n", 2);
 }
 
 const char *http1_reason(int status)

@@ -70,6 +70,9 @@ size_t http1_target_size(const char *target);
 int http1_target_parse(const char *target, char *buf, struct http1_target *ret, struct err *e);
 /* First value of parameter 'name' ("" when it has none), or NULL. */
 const char *http1_param(const struct http1_target *t, const char *name);
+/* The i-th parameter; false: no more. */
+bool http1_param_at(const struct http1_target *t, size_t i, const char **ret_name,
+                    const char **ret_value);
 
 /* Appends 's' percent-encoded for use in a path segment or query value. */
 void http1_escape(const char *s, struct strbuf *out);

@@ -250,6 +250,18 @@ static bool is_special(char c)
     return u < 0x20 || u >= 0x80 || u == '"' || u == '\\';
 }
 
+/* Whether one of the eight bytes at 's' is special: a subtraction sets the highest bit of a byte
+ * that is too small for it.  As it borrows from the next byte, the answer may also be true without
+ * need. */
+static bool any_special(const char *s)
+{
+    const uint64_t ones = 0x0101010101010101, high = 0x80 * ones;
+    uint64_t x;
+    memcpy(&x, s, sizeof x);
+    uint64_t quotes = x ^ '"' * ones, slashes = x ^ '\\' * ones;
+    return (x | (x - 0x20 * ones) | (quotes - ones) | (slashes - ones)) & high;
+}
+
 /* Checks the string whose opening quote is at p->at, up to its closing quote.
  * '*ret_size': its bytes once decoded; '*ret_escaped': it has escapes.  p->at is then the
  * first byte after the closing quote. */
@@ -260,6 +272,9 @@ static int string_check(struct parser *p, const char **ret_start, size_t *ret_si
     size_t saved = 0; /* Bytes that decoding saves. */
     bool escaped = false;
     for (;;) {
+        while (p->end - s >= 8 && !any_special(s)) {
+            s += 8;
+        }
         while (s < p->end && !is_special(*s)) {
             s++;
         }

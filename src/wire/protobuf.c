@@ -4,7 +4,7 @@
 #define VARINT_MAX_SIZE 10
 #define NUMBER_MAX ((1u << 29) - 1)
 
-static int read_varint(struct pb_reader *r, uint64_t *ret)
+int pb_read_varint(struct pb_reader *r, uint64_t *ret)
 {
     uint64_t v = 0;
     for (unsigned i = 0; i < VARINT_MAX_SIZE && r->p < r->end; i++) {
@@ -41,7 +41,7 @@ int pb_next(struct pb_reader *r, struct pb_field *ret)
         return 0;
     }
     uint64_t tag, v = 0;
-    if (read_varint(r, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX) {
+    if (pb_read_varint(r, &tag) < 0 || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX) {
         return -EBADMSG;
     }
     struct pb_field f = {.number = (uint32_t) (tag >> 3)};
@@ -49,7 +49,7 @@ int pb_next(struct pb_reader *r, struct pb_field *ret)
     switch (tag & 7) {
     case PB_VARINT:
         f.type = PB_VARINT;
-        error = read_varint(r, &f.value);
+        error = pb_read_varint(r, &f.value);
         break;
     case PB_FIXED64:
         f.type = PB_FIXED64;
@@ -61,7 +61,7 @@ int pb_next(struct pb_reader *r, struct pb_field *ret)
         break;
     case PB_BYTES:
         f.type = PB_BYTES;
-        error = read_varint(r, &v);
+        error = pb_read_varint(r, &v);
         if (error == 0 && v > (uint64_t) (r->end - r->p)) {
             error = -EBADMSG;
         }
@@ -91,7 +91,7 @@ static size_t format_varint(unsigned char out[VARINT_MAX_SIZE], uint64_t v)
     return n;
 }
 
-static void put_varint(struct strbuf *b, uint64_t v)
+void pb_add_varint(struct strbuf *b, uint64_t v)
 {
     unsigned char text[VARINT_MAX_SIZE];
     strbuf_add(b, text, format_varint(text, v));
@@ -99,19 +99,19 @@ static void put_varint(struct strbuf *b, uint64_t v)
 
 static void put_tag(struct strbuf *b, uint32_t number, enum pb_type type)
 {
-    put_varint(b, (uint64_t) number << 3 | (unsigned) type);
+    pb_add_varint(b, (uint64_t) number << 3 | (unsigned) type);
 }
 
 void pb_put_uint(struct strbuf *b, uint32_t number, uint64_t value)
 {
     put_tag(b, number, PB_VARINT);
-    put_varint(b, value);
+    pb_add_varint(b, value);
 }
 
 void pb_put_bytes(struct strbuf *b, uint32_t number, const void *p, size_t size)
 {
     put_tag(b, number, PB_BYTES);
-    put_varint(b, size);
+    pb_add_varint(b, size);
     strbuf_add(b, p, size);
 }
 

@@ -34,6 +34,10 @@ static inline struct pb_reader pb_reader_of(const void *data, size_t size)
  * (which proto3 does not have).  '*ret' untouched unless 1. */
 int pb_next(struct pb_reader *r, struct pb_field *ret);
 
+/* A number of a packed field: 0; -EBADMSG: truncated, or more than 64 bits. */
+int pb_read_varint(struct pb_reader *r, uint64_t *ret);
+void pb_add_varint(struct strbuf *b, uint64_t value);
+
 /* Appends a field.  Fields that have their default (0, false, empty) may be left out by
  * the caller. */
 void pb_put_uint(struct strbuf *b, uint32_t number, uint64_t value);
