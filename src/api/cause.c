@@ -92,6 +92,15 @@ void api_duplicate(struct api_causes *c, const char *field, const struct json *v
     add(c, field, "FieldValueDuplicate", xasprintf("Duplicate value: %.256s", text));
 }
 
+void api_not_found(struct api_causes *c, const char *field, const struct json *value,
+                   const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(c, field, "FieldValueNotFound", message("Not found", value, fmt, ap));
+    va_end(ap);
+}
+
 void api_unsupported(struct api_causes *c, const char *field, const struct json *value,
                      const char *const *values)
 {

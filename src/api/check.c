@@ -144,6 +144,28 @@ const char *api_check_label_value(const char *s)
                  "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 }
 
+const char *api_check_config_key(const char *s)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    if (strlen(s) > 253) {
+        return "must be no more than 253 characters";
+    }
+    for (const char *p = s; *p; p++) {
+        if (!strchr(letters, *p) && !strchr("-._", *p)) {
+            s = "";
+            break;
+        }
+    }
+    if (!*s) {
+        return "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+               "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+               "'[-._a-zA-Z0-9]+')";
+    }
+    return str_has_prefix(s, "..") ? "must not start with '..'"
+           : streq(s, ".")         ? "must not be '.'"
+                                   : NULL;
+}
+
 /* ---- addresses ---- */
 
 const char *api_check_ip4(const char *s)

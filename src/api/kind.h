@@ -38,6 +38,9 @@ void api_required(struct api_causes *c, const char *field, const char *fmt, ...)
 void api_forbidden(struct api_causes *c, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* "Duplicate value: VALUE" */
 void api_duplicate(struct api_causes *c, const char *field, const struct json *value);
+/* "Not found: VALUE[: text]" */
+void api_not_found(struct api_causes *c, const char *field, const struct json *value,
+                   const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* "Unsupported value: VALUE: supported values: ..."; 'values' ends with NULL. */
 void api_unsupported(struct api_causes *c, const char *field, const struct json *value,
                      const char *const *values);
@@ -86,6 +89,7 @@ struct api_scale {
 #define API_SCALE_VERSION "v1"
 
 struct api_schema;
+struct api_paths;
 
 /* A kind whose objects are those of another kind in another form. */
 struct api_view {
@@ -99,7 +103,7 @@ struct api_view {
 /* A part of an object with a path of its own: "serviceaccounts/NAME/token". */
 struct api_subresource {
     const char *name;
-    const char *const *verbs; /* Some of create, get, patch, update; ends with NULL. */
+    const char *const *verbs; /* Some of create, delete, get, patch, update; ends with NULL. */
     /* Type of its bodies, when they are not the kind's own objects; else NULL. */
     const char *group, *version, *kind;
 };
@@ -134,6 +138,7 @@ struct api_kind {
     bool custom;                   /* Defined by a CustomResourceDefinition. */
     const struct api_view *view;   /* NULL: the kind stores its own objects. */
     bool create_on_update;         /* PUT creates an absent object. */
+    bool versioned_update;         /* PUT must name the resourceVersion that it is based on. */
     bool protobuf;                 /* Its bodies may be protobuf. */
     bool generation;               /* metadata.generation counts changes of what is wanted. */
     bool returns_deleted;          /* DELETE answers with the removed object, not a Status. */
@@ -143,13 +148,16 @@ struct api_kind {
     bool read_only;      /* Objects are read only; no client writes them. */
     const char *warning; /* Warning for clients of this version; NULL: none. */
     enum api_effect effect;
-    const char *missing; /* What does not happen yet, for people; NULL with API_EFFECT_FULL. */
+    const char *missing; /* A phrase for users: the missing effect; NULL with API_EFFECT_FULL. */
     unsigned ttl_s;      /* Seconds after their last change when objects are deleted; 0: never. */
     const char *description;
     const struct api_column *columns;
     size_t n_columns;
     /* Check of names; NULL: api_check_dns_subdomain. */
     const char *(*check_name)(const char *name);
+    /* Removes unknown members, which the schema does not show, and adds their paths to 'unknown'
+     * (may be NULL), as api_schema_prune does with the others before; may be NULL. */
+    void (*prune)(struct json *obj, struct api_paths *unknown);
     /* Sets defaults for absent fields; may be NULL. */
     void (*defaults)(struct json *obj);
     /* Sets fields that only the server decides, before defaults; 'old' NULL on creation; may be
@@ -160,6 +168,9 @@ struct api_kind {
     void (*merge_part)(const char *subresource, struct json *out, const struct json *obj);
     /* 'old' NULL on creation.  Metadata is validated generically before. */
     void (*validate)(const struct json *obj, const struct json *old, struct api_causes *c);
+    /* Validates a change through 'subresource'.  NULL: 'validate' is called. */
+    void (*validate_part)(const char *subresource, const struct json *obj, const struct json *old,
+                          struct api_causes *c);
     /* Seconds that another component has to stop it before its deletion: 'asked' (NULL: none) is
      * the deletion request's value. NULL: objects are deleted at once. */
     int64_t (*grace_s)(const struct json *obj, const int64_t *asked);
@@ -190,6 +201,9 @@ const struct api_kind *api_kind_by_alias(const char *alias);
  * own code, which can rely on types.  'old' NULL on creation. */
 void api_validate_object(const struct api_kind *k, const struct json *obj, const struct json *old,
                          struct api_causes *c);
+/* The same for a change through 'subresource' ("": of the object itself). */
+void api_validate_part(const struct api_kind *k, const char *subresource, const struct json *obj,
+                       const struct json *old, struct api_causes *c);
 
 /* Names: RFC 1123 label (63) and subdomain (253) as Kubernetes has them; NULL: valid, else a
  * constant text with the rule. */

@@ -174,6 +174,29 @@ void api_validate_share(struct api_causes *c, const char *field, const struct js
     }
 }
 
+void api_validate_port(struct api_causes *c, const char *field, const struct json *v)
+{
+    int64_t number;
+    const char *wrong = json_is(v, JSON_STRING) ? api_check_port_name(json_get_string(v)) : NULL;
+    if (wrong) {
+        api_invalid(c, field, v, "%s", wrong);
+    } else if (!json_is(v, JSON_STRING)) {
+        api_field_int(c, field, v, true, 1, 65535, &number);
+    }
+}
+
+void api_validate_path(struct api_causes *c, const char *field, const struct json *path)
+{
+    const char *s = json_get_string(path);
+    for (; s && *s; s += strcspn(s, "/")) {
+        s += strspn(s, "/");
+        if (strcspn(s, "/") == 2 && str_has_prefix(s, "..")) {
+            api_invalid(c, field, path, "must not contain '..'");
+            return;
+        }
+    }
+}
+
 void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,
                          const struct json *old)
 {

@@ -48,6 +48,8 @@ const char *api_check_ip4(const char *s);
 const char *api_check_endpoint_ip(const char *s);
 /* A CIDR of IPv4 or IPv6; host bits may be set, as in Kubernetes. */
 const char *api_check_cidr(const char *s);
+/* A key of a ConfigMap or Secret: [-._a-zA-Z0-9]+, like a file name. */
+const char *api_check_config_key(const char *s);
 /* The name of a container's port: an IANA service name (RFC 6335, section 5.1). */
 const char *api_check_port_name(const char *s);
 int api_parse_cidr4(const char *s, struct err *e); /* An IPv4 CIDR without host bits. */
@@ -74,6 +76,10 @@ void api_validate_labels(struct api_causes *c, const char *field, const struct j
 void api_validate_annotations(struct api_causes *c, const char *field, const struct json *map);
 /* A number of 0 or more, or a percentage of at most 100 ("25%"); absent is fine. */
 void api_validate_share(struct api_causes *c, const char *field, const struct json *v);
+/* A port: a number, or the name of one. */
+void api_validate_port(struct api_causes *c, const char *field, const struct json *v);
+/* A path without "..". */
+void api_validate_path(struct api_causes *c, const char *field, const struct json *path);
 /* A cause when the value differs from the old object's. */
 void api_field_immutable(struct api_causes *c, const char *field, const struct json *v,
                          const struct json *old);

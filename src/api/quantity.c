@@ -173,23 +173,34 @@ static void put_binary(unsigned __int128 v, struct strbuf *out)
     strbuf_adds(out, exponent ? unit_text(BINARY_SI, exponent) : "");
 }
 
-/* Appends the value of 'p' in canonical form; -ERANGE: too large for that. */
-static int put_value(const struct parts *p, const struct unit *u, int scale, bool milli,
-                     struct strbuf *out)
+/* The digits of 'p' times its binary unit; -ERANGE: more than fits. */
+static int whole_number(const struct parts *p, const struct unit *u, unsigned __int128 *ret)
 {
     unsigned __int128 v = 0;
     for (size_t i = 0; i < p->n_digits; i++) {
         v = v * 10 + (unsigned) (p->digits[i] - '0');
-    }
-    if (v == 0) {
-        strbuf_addc(out, '0');
-        return 0;
     }
     if (u->type == BINARY_SI) {
         if (v >> (126 - u->exponent)) {
             return -ERANGE;
         }
         v <<= u->exponent;
+    }
+    *ret = v;
+    return 0;
+}
+
+/* Appends the value of 'p' in canonical form; -ERANGE: too large for that. */
+static int put_value(const struct parts *p, const struct unit *u, int scale, bool milli,
+                     struct strbuf *out)
+{
+    unsigned __int128 v;
+    if (whole_number(p, u, &v) < 0) {
+        return -ERANGE;
+    }
+    if (v == 0) {
+        strbuf_addc(out, '0');
+        return 0;
     }
     round_up(&v, &scale, milli ? MILLI : NANO);
     if (p->negative) {
@@ -227,4 +238,74 @@ int api_quantity_format(const char *s, bool milli, struct strbuf *out, struct er
         strbuf_add(out, text.data, text.size);
     }
     return 0;
+}
+
+int api_quantity_value(const char *s, int exponent, int64_t *ret, struct err *e)
+{
+    struct parts p = {0};
+    struct unit u;
+    unsigned __int128 v = 0;
+    int r = split(s, &p, e);
+    if (r < 0) {
+        return r;
+    }
+    if (find_unit(p.suffix, &u) < 0) {
+        return err_set(e, -EINVAL, "unable to parse quantity's suffix");
+    }
+    int scale = (u.type == BINARY_SI ? 0 : u.exponent) - (int) (p.n_digits - p.n_whole) - exponent;
+    bool large = p.long_text || whole_number(&p, &u, &v) < 0;
+    if (!large && v) {
+        round_up(&v, &scale, 0);
+        for (; scale > 0 && v <= INT64_MAX; scale--) {
+            v *= 10;
+        }
+    }
+    int64_t amount = large || v > INT64_MAX ? INT64_MAX : (int64_t) v;
+    *ret = p.negative ? -amount : amount;
+    return 0;
+}
+
+/* ---- amounts ---- */
+
+#define NANO_PER_WHOLE 1000000000
+#define NANO_PER_MILLI 1000000
+
+/* The amount of billionths, rounded away from 0. */
+static __int128 to_nano(const char *s)
+{
+    const __int128 most = (__int128) INT64_MAX * NANO_PER_WHOLE;
+    struct parts p = {0};
+    struct unit u;
+    unsigned __int128 v = 0;
+    if (split(s, &p, NULL) < 0 || find_unit(p.suffix, &u) < 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < p.n_digits; i++) {
+        v = v * 10 + (unsigned) (p.digits[i] - '0');
+    }
+    int scale = (u.type == BINARY_SI ? 0 : u.exponent) - (int) (p.n_digits - p.n_whole);
+    for (int left = u.type == BINARY_SI ? u.exponent : 0;
+         left > 0 && v < (unsigned __int128) most;) {
+        v *= 2;
+        left--;
+    }
+    round_up(&v, &scale, NANO);
+    for (; scale > NANO && v && v < (unsigned __int128) most; scale--) {
+        v *= 10;
+    }
+    __int128 n = p.long_text || v > (unsigned __int128) most ? most : (__int128) v;
+    return p.negative ? -n : n;
+}
+
+int api_quantity_compare(const char *a, const char *b)
+{
+    __int128 x = to_nano(a), y = to_nano(b);
+    return (x > y) - (x < y);
+}
+
+bool api_quantity_is_whole(const char *s)
+{
+    __int128 n = to_nano(s), rest = n % NANO_PER_MILLI;
+    n += rest > 0 ? NANO_PER_MILLI - rest : 0; /* Kubernetes looks at thousandths, rounded up. */
+    return n % NANO_PER_WHOLE == 0;
 }

@@ -108,7 +108,9 @@ struct api_schema {
     const struct json *dflt;           /* Set when absent (api_schema_default); NULL: none. */
     const char *dflt_text;             /* The same as JSON text, for a compiled-in kind. */
     bool defaulted;                    /* This node or one below it has a default. */
-    bool immutable;                    /* The value cannot change after creation. */
+    bool completed;                    /* A field that is always there is below this node. */
+    bool micro_timed; /* A MicroTime is below this node, outside of lists and maps. */
+    bool immutable;   /* The value cannot change after creation. */
     const struct api_limits *limits;
     enum api_empty empty;
     /* Check of a text that is not empty: returns a constant sentence, or NULL if valid; NULL: no
@@ -138,6 +140,9 @@ struct api_schema {
     /* x-kubernetes-patch-merge-key: the member by which a strategic merge patch matches
      * elements; "": a set of plain values; NULL: the patch replaces the list. */
     const char *patch_key;
+    /* Elements may have equal keys, as in those kinds of Kubernetes whose lists are identified by
+     * keys only when they are merged. */
+    bool repeats;
     /* Published with the patch strategy; the patch itself contains $retainKeys. */
     bool retain_keys;
 };
@@ -227,3 +232,7 @@ void api_schema_check_immutable(const struct api_schema *s, const struct json *o
 /* Adds a cause for each value of a wrong type, missing required member, value outside of the
  * allowed ones, violated limit, and duplicate list element. */
 void api_schema_validate(const struct api_schema *s, const struct json *obj, struct api_causes *c);
+/* The same for a configuration of server-side apply: no two elements of a list have equal keys, also
+ * where the list may repeat them. */
+void api_schema_validate_applied(const struct api_schema *s, const struct json *config,
+                                 struct api_causes *c);

@@ -211,6 +211,7 @@ static bool has_type(const struct api_schema *s, const struct json *v)
 struct check {
     struct strbuf path;
     struct api_causes *causes;
+    bool applied; /* It is an applied configuration, whose elements have to differ in their keys. */
 };
 
 static const char *where(const struct check *c)
@@ -401,9 +402,24 @@ static void validate_limits(const struct api_limits *l, const struct json *v, st
     }
 }
 
+/* An object of a compiled-in kind that one key identifies is refused for that key. */
+static void refuse_duplicate(const struct api_schema *s, const struct json *v, size_t i,
+                             struct check *c)
+{
+    const struct json *item = json_at(v, i);
+    const char *key = s->patch_key && *s->patch_key && !s->keys[1] ? s->patch_key : NULL;
+    size_t size = push_index(&c->path, i);
+    if (key) {
+        (void) push_name(&c->path, key);
+    }
+    api_duplicate(c->causes, where(c), key ? json_get(item, key) : item);
+    pop(&c->path, size);
+}
+
 static void validate_unique(const struct api_schema *s, const struct json *v, struct check *c)
 {
-    bool unique = s->list_type != API_LIST_ATOMIC || (s->limits && s->limits->unique_items);
+    bool unique = (s->list_type != API_LIST_ATOMIC && (!s->repeats || c->applied)) ||
+                  (s->limits && s->limits->unique_items);
     if (!unique || json_count(v) < 2) {
         return;
     }
@@ -414,9 +430,7 @@ static void validate_unique(const struct api_schema *s, const struct json *v, st
         strbuf_reset(&text);
         api_schema_element_key(s, json_at(v, i), &text);
         if (smap_get(&seen, text.data)) {
-            size_t size = push_index(&c->path, i);
-            api_duplicate(c->causes, where(c), json_at(v, i));
-            pop(&c->path, size);
+            refuse_duplicate(s, v, i, c);
         }
         smap_set(&seen, text.data, &seen);
     }
@@ -528,9 +542,21 @@ void api_schema_check_immutable(const struct api_schema *s, const struct json *o
     strbuf_done(&check.path);
 }
 
-void api_schema_validate(const struct api_schema *s, const struct json *obj, struct api_causes *c)
+static void validate_all(const struct api_schema *s, const struct json *obj, bool applied,
+                         struct api_causes *c)
 {
-    struct check check = {.path = STRBUF_INIT, .causes = c};
+    struct check check = {.path = STRBUF_INIT, .causes = c, .applied = applied};
     validate(s, obj, &check);
     strbuf_done(&check.path);
+}
+
+void api_schema_validate(const struct api_schema *s, const struct json *obj, struct api_causes *c)
+{
+    validate_all(s, obj, false, c);
+}
+
+void api_schema_validate_applied(const struct api_schema *s, const struct json *config,
+                                 struct api_causes *c)
+{
+    validate_all(s, config, true, c);
 }

@@ -354,6 +354,9 @@ static bool complete_all(const struct api_schema *s, struct json *v)
 bool api_typed_complete(const struct api_schema *s, struct json *obj)
 {
     bool changed = false;
+    if (!s->completed) {
+        return false;
+    }
     if (s->type == API_ARRAY && json_is(obj, JSON_ARRAY)) {
         return complete_all(api_schema_items(s), obj);
     }
@@ -362,14 +365,15 @@ bool api_typed_complete(const struct api_schema *s, struct json *obj)
     }
     for (size_t i = 0; i < s->n_fields; i++) {
         const struct api_field *f = &s->fields[i];
+        if (!f->always && !f->schema->completed) {
+            continue;
+        }
         struct json *v = json_get(obj, f->name);
         if ((!v || json_is(v, JSON_NULL)) && f->always) {
             v = json_set(obj, f->name, api_typed_empty(f->schema));
             changed = true;
         }
-        if (f->schema->type >= API_ARRAY) {
-            changed = api_typed_complete(f->schema, v) || changed;
-        }
+        changed = api_typed_complete(f->schema, v) || changed;
     }
     return s->others && !s->n_fields ? complete_all(s->others, obj) || changed : changed;
 }
@@ -377,7 +381,7 @@ bool api_typed_complete(const struct api_schema *s, struct json *obj)
 bool api_typed_mend(const struct api_schema *s, struct json *obj)
 {
     bool changed = false;
-    for (size_t i = 0; i < s->n_fields && json_is(obj, JSON_OBJECT); i++) {
+    for (size_t i = 0; s->micro_timed && i < s->n_fields && json_is(obj, JSON_OBJECT); i++) {
         const struct api_field *f = &s->fields[i];
         struct moment m;
         char text[TIME_TEXT_SIZE];
@@ -393,4 +397,120 @@ bool api_typed_mend(const struct api_schema *s, struct json *obj)
         }
     }
     return changed;
+}
+
+/* ---- equality ---- */
+
+static bool is_nothing(const struct json *v)
+{
+    return !v || json_is(v, JSON_NULL);
+}
+
+/* Whether a scalar is the zero value of its type. */
+static bool is_zero(const struct json *v)
+{
+    int64_t i;
+    switch (json_type(v)) {
+    case JSON_BOOL:
+        return !json_get_bool(v, false);
+    case JSON_NUMBER:
+        return json_get_int(v, &i) == 0 && i == 0;
+    case JSON_STRING:
+        return json_string_size(v) == 0;
+    default:
+        return is_nothing(v);
+    }
+}
+
+static bool same(const struct api_schema *s, const struct json *a, const struct json *b,
+                 bool pointer, struct strbuf *path);
+
+static bool same_at(const struct api_schema *s, const struct json *a, const struct json *b,
+                    bool pointer, struct strbuf *path, const char *name)
+{
+    size_t size = path->size;
+    strbuf_addf(path, "%s%.128s", size ? "." : "", name);
+    bool is = same(s, a, b, pointer, path);
+    if (is) {
+        path->size = size;
+        path->data[size] = '\0';
+    }
+    return is;
+}
+
+static bool same_fields(const struct api_schema *s, const struct json *a, const struct json *b,
+                        struct strbuf *path)
+{
+    for (size_t i = 0; i < s->n_fields; i++) {
+        const struct api_field *f = &s->fields[i];
+        if (!same_at(f->schema, json_get(a, f->name), json_get(b, f->name), f->pointer, path,
+                     f->name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_map(const struct api_schema *s, const struct json *a, const struct json *b,
+                     struct strbuf *path)
+{
+    for (size_t i = 0; json_is(a, JSON_OBJECT) && i < json_count(a); i++) {
+        const char *key = json_key_at(a, i);
+        const struct json *other = json_get(b, key);
+        if (!other || !same_at(s->others, json_at(a, i), other, true, path, key)) {
+            return false;
+        }
+    }
+    return json_count(a) == json_count(b);
+}
+
+static bool same_list(const struct api_schema *s, const struct json *a, const struct json *b,
+                      struct strbuf *path)
+{
+    size_t size = path->size;
+    for (size_t i = 0; i < json_count(a) && i < json_count(b); i++) {
+        strbuf_addf(path, "[%zu]", i);
+        if (!same(api_schema_items(s), json_at(a, i), json_at(b, i), true, path)) {
+            return false;
+        }
+        path->size = size;
+        path->data[size] = '\0';
+    }
+    return json_count(a) == json_count(b);
+}
+
+static bool same(const struct api_schema *s, const struct json *a, const struct json *b,
+                 bool pointer, struct strbuf *path)
+{
+    if (is_nothing(a) && is_nothing(b)) {
+        return true;
+    }
+    if (!is_nothing(a) && !is_nothing(b) && json_type(a) != json_type(b)) {
+        return false;
+    }
+    if (s->type == API_OBJECT && s->n_fields) {
+        return same_fields(s, a, b, path);
+    }
+    if (s->type == API_OBJECT && s->others) {
+        return same_map(s, a, b, path);
+    }
+    if (s->type == API_ARRAY) {
+        return same_list(s, a, b, path);
+    }
+    if (!pointer && is_zero(a) && is_zero(b)) {
+        return true;
+    }
+    return !is_nothing(a) && !is_nothing(b) && json_equal(a, b);
+}
+
+bool api_typed_same(const struct api_schema *s, const struct json *a, const struct json *b,
+                    struct strbuf *ret_path)
+{
+    struct strbuf path = STRBUF_INIT;
+    bool is = same(s, a, b, true, &path);
+    if (!is && ret_path) {
+        strbuf_adds(ret_path, strbuf_cstr(&path));
+    }
+    strbuf_done(&path);
+    return is;
 }

@@ -33,3 +33,7 @@ bool api_typed_complete(const struct api_schema *s, struct json *obj);
 bool api_typed_mend(const struct api_schema *s, struct json *obj);
 /* The empty value of a type: "", 0, false, [], {}; NULL for a type that has none. */
 struct json *api_typed_empty(const struct api_schema *s);
+/* Whether two values mean the same in Go: an absent value is that of an empty one, unless the field
+ * has a pointer.  'ret_path' (empty; NULL: not asked) gets the path of the first difference. */
+bool api_typed_same(const struct api_schema *s, const struct json *a, const struct json *b,
+                    struct strbuf *ret_path);

@@ -5,6 +5,7 @@
 #include "api/kind_util.h"
 #include "api/kinds.h"
 #include "api/kinds/cron.h"
+#include "api/kinds/kind_pod.h"
 #include "api/kinds/template.h"
 #include "api/label_selector.h"
 #include "base/timeutil.h"
@@ -194,13 +195,15 @@ static void check_failure_policy(struct api_causes *c, const char *field, const 
 }
 
 /* Rules for Jobs and for the templates of CronJobs. */
-static void check_job_spec(struct api_causes *c, const char *field, const struct json *spec)
+static void check_job_spec(struct api_causes *c, const char *field, const struct json *spec,
+                           const struct json *old)
 {
     static const char *const indexed_only[] = {"backoffLimitPerIndex", "maxFailedIndexes",
                                                "successPolicy"};
     bool indexed = streq_null(json_path_string(spec, "completionMode", NULL), "Indexed");
     const struct json *parallelism = json_get(spec, "parallelism");
-    template_check(c, API_FIELD("%s.template", field), json_get(spec, "template"), NULL);
+    template_check(c, API_FIELD("%s.template", field), json_get(spec, "template"),
+                   json_get(old, "template"), NULL);
     if (indexed && !json_get(spec, "completions")) {
         api_required(c, API_FIELD("%s.completions", field), "when completion mode is Indexed");
     }
@@ -288,7 +291,9 @@ static void check_job_change(struct api_causes *c, const struct json *obj, const
     }
     CLEANUP(json_free) struct json *now_template = fixed_template(obj, old);
     CLEANUP(json_free) struct json *old_template = fixed_template(old, old);
-    api_field_immutable(c, "spec.template", now_template, old_template);
+    if (!pod_template_is_same(now_template, old_template)) {
+        api_invalid(c, "spec.template", now_template, "field is immutable");
+    }
 }
 
 void kind_job_validate(const struct json *obj, const struct json *old, struct api_causes *c)
@@ -296,7 +301,7 @@ void kind_job_validate(const struct json *obj, const struct json *old, struct ap
     const struct json *spec = json_get(obj, "spec"), *selector = json_get(spec, "selector");
     const struct json *labels = json_path(spec, "template", "metadata", "labels", NULL);
     check_chosen_selector(c, obj);
-    check_job_spec(c, "spec", spec);
+    check_job_spec(c, "spec", spec, json_get(old, "spec"));
     if (!selector) {
         api_required(c, "spec.selector", "");
     } else {
@@ -354,7 +359,8 @@ void kind_cron_job_validate(const struct json *obj, const struct json *old, stru
     }
     check_schedule(c, json_get(spec, "schedule"));
     check_zone(c, json_get(spec, "timeZone"));
-    check_job_spec(c, "spec.jobTemplate.spec", job);
+    check_job_spec(c, "spec.jobTemplate.spec", job,
+                   json_path(old, "spec", "jobTemplate", "spec", NULL));
     if (selector) {
         api_invalid(c, "spec.jobTemplate.spec.selector", selector,
                     "`selector` will be auto-generated");

@@ -12,35 +12,12 @@ struct json *kind_config_map_cell_data(const struct json *obj, int64_t now_ms)
         (int64_t) (json_count(json_get(obj, "data")) + json_count(json_get(obj, "binaryData"))));
 }
 
-/* [-._a-zA-Z0-9]+, like a file name. */
-static const char *check_key(const char *s)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    if (strlen(s) > 253) {
-        return "must be no more than 253 characters";
-    }
-    for (const char *p = s; *p; p++) {
-        if (!strchr(letters, *p) && !strchr("-._", *p)) {
-            s = "";
-            break;
-        }
-    }
-    if (!*s) {
-        return "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
-               "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
-               "'[-._a-zA-Z0-9]+')";
-    }
-    return str_has_prefix(s, "..") ? "must not start with '..'"
-           : streq(s, ".")         ? "must not be '.'"
-                                   : NULL;
-}
-
 static size_t validate_keys(const char *field, const struct json *map, const struct json *other,
                             struct api_causes *c)
 {
     size_t size = 0;
     for (size_t i = 0; i < json_count(map); i++) {
-        const char *key = json_key_at(map, i), *wrong = check_key(key);
+        const char *key = json_key_at(map, i), *wrong = api_check_config_key(key);
         CLEANUP(json_free) struct json *v = json_string(key);
         size += strlen(key) + json_string_size(json_at(map, i));
         if (wrong) {

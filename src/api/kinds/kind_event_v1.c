@@ -43,6 +43,33 @@ static void check_length(struct api_causes *c, const char *field, const struct j
     }
 }
 
+static void check_series(const struct json *series, struct api_causes *c)
+{
+    const struct json *count = json_get(series, "count");
+    if (series && json_get_int_or(count, 0) < 2) {
+        api_invalid(c, "series.count", count, "should be at least 2");
+    }
+}
+
+/* Only the series of an event may change. Fields with types of their own, and times, are compared
+ * here; texts are immutable by their description. */
+static void check_update(const struct json *obj, const struct json *old, struct api_causes *c)
+{
+    static const char *const fixed[] = {"eventTime",
+                                        "regarding",
+                                        "related",
+                                        "deprecatedSource",
+                                        "deprecatedFirstTimestamp",
+                                        "deprecatedLastTimestamp",
+                                        "deprecatedCount"};
+    for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+        api_field_immutable(c, fixed[i], json_get(obj, fixed[i]), json_get(old, fixed[i]));
+    }
+    if (!json_equal(json_get(obj, "series"), json_get(old, "series"))) {
+        check_series(json_get(obj, "series"), c);
+    }
+}
+
 void kind_event_v1_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     static const char *const types[] = {"Normal", "Warning", NULL};
@@ -55,8 +82,11 @@ void kind_event_v1_validate(const struct json *obj, const struct json *old, stru
                     "does not match event.namespace");
     }
     if (old) {
-        return; /* It may have been created in the older form, which requires less. */
+        /* It may have been created in the older form, which requires less. */
+        check_update(obj, old, c);
+        return;
     }
+    check_series(json_get(obj, "series"), c);
     if (!json_get(obj, "eventTime")) {
         api_required(c, "eventTime", "");
     }

@@ -2,6 +2,9 @@
 /* Node (core v1). */
 #include "api/kind_util.h"
 #include "api/kinds.h"
+#include "api/quantity.h"
+#include "base/map.h"
+#include "base/mem.h"
 
 #define ROLE_PREFIX "node-role.kubernetes.io/"
 #define ROLE_LABEL "kubernetes.io/role"
@@ -59,28 +62,104 @@ struct json *kind_node_cell_external_ip(const struct json *obj, int64_t now_ms)
     return cell_address(obj, "ExternalIP");
 }
 
-static void validate_addresses(const struct json *list, struct api_causes *c)
+/* Two equal addresses are refused in updates only, as in Kubernetes. */
+static void validate_addresses(const struct json *list, bool update, struct api_causes *c)
 {
+    struct smap seen;
+    smap_init(&seen, NULL);
     for (size_t i = 0; i < json_count(list); i++) {
-        const struct json *address = json_get(json_at(list, i), "address");
-        const char *wrong = str_has_suffix(json_path_string(json_at(list, i), "type", NULL), "IP")
-                                ? api_check_ip(json_get_string(address))
-                                : NULL;
+        const struct json *entry = json_at(list, i), *address = json_get(entry, "address");
+        const char *type = json_get_text(entry, "type");
+        const char *wrong =
+            str_has_suffix(type, "IP") ? api_check_ip(json_get_string(address)) : NULL;
+        CLEANUP_FREE char *key = xasprintf("%s %s", type, json_get_text(entry, "address"));
         if (wrong) {
             api_invalid(c, API_FIELD("status.addresses[%zu].address", i), address, "%s", wrong);
+        }
+        if (update && smap_get(&seen, key)) {
+            api_duplicate(c, API_FIELD("status.addresses[%zu]", i), entry);
+        }
+        smap_set(&seen, key, &seen);
+    }
+    smap_done(&seen);
+}
+
+static void validate_taints(const struct json *list, struct api_causes *c)
+{
+    struct smap seen;
+    smap_init(&seen, NULL);
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *taint = json_at(list, i);
+        CLEANUP_FREE char *key =
+            xasprintf("%s %s", json_get_text(taint, "effect"), json_get_text(taint, "key"));
+        if (smap_get(&seen, key)) {
+            api_duplicate(c, API_FIELD("spec.taints[%zu]", i), taint);
+        }
+        smap_set(&seen, key, &seen);
+    }
+    smap_done(&seen);
+}
+
+static void validate_amounts(const struct json *status, const char *key, struct api_causes *c)
+{
+    const struct json *list = json_get(status, key);
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *v = json_at(list, i);
+        const char *s = json_get_string(v);
+        if (s && api_quantity_compare(s, "0") < 0) {
+            api_invalid(c, API_FIELD("status.%s.%.128s", key, json_key_at(list, i)), v,
+                        "must be greater than or equal to 0");
+        }
+    }
+}
+
+static void validate_ranges(const struct json *list, struct api_causes *c)
+{
+    size_t n[2] = {0, 0};
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *v = json_at(list, i);
+        const char *s = json_get_string(v), *wrong = api_check_cidr(s);
+        if (wrong) {
+            api_invalid(c, API_FIELD("spec.podCIDRs[%zu]", i), v, "%s", wrong);
+        }
+        n[strchr(s, ':') != NULL]++;
+    }
+    if (n[0] > 1 || n[1] > 1) {
+        api_invalid(c, "spec.podCIDRs", list,
+                    "may specify no more than one CIDR for each IP family");
+    }
+}
+
+/* Fields that are set once, and then stay. */
+static void validate_kept(const struct json *spec, const struct json *old, struct api_causes *c)
+{
+    static const struct {
+        const char *key, *text;
+    } kept[] = {
+        {"podCIDR", "node updates may not change podCIDR except from \"\" to valid"},
+        {"podCIDRs", "node updates may not change podCIDR except from \"\" to valid"},
+        {"providerID", "node updates may not change providerID except from \"\" to valid"},
+        {"externalID", "may not be updated"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+        const struct json *was = json_get(old, kept[i].key), *is = json_get(spec, kept[i].key);
+        if ((json_string_size(was) || json_count(was)) && !(is && json_equal(is, was))) {
+            api_forbidden(c, API_FIELD("spec.%s", kept[i].key), "%s", kept[i].text);
         }
     }
 }
 
 void kind_node_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
-    const struct json *before = json_path(old, "spec", "podCIDR", NULL);
-    const struct json *cidr = json_path(obj, "spec", "podCIDR", NULL);
-    if (before && !json_equal(cidr, before)) {
-        api_forbidden(c, "spec.podCIDR",
-                      "node updates may not change podCIDR except from \"\" to valid");
+    const struct json *spec = json_get(obj, "spec"), *status = json_get(obj, "status");
+    validate_taints(json_get(spec, "taints"), c);
+    validate_ranges(json_get(spec, "podCIDRs"), c);
+    validate_addresses(json_get(status, "addresses"), old != NULL, c);
+    validate_amounts(status, "capacity", c);
+    validate_amounts(status, "allocatable", c);
+    if (old) {
+        validate_kept(spec, json_get(old, "spec"), c);
     }
-    validate_addresses(json_path(obj, "status", "addresses", NULL), c);
 }
 
 /* The host name of the node: its name, unless given (NODE-15). */

@@ -1,115 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pod (core v1), as far as the network needs it: its node and its addresses. The rest of the
- * specification is stored unchanged. */
+/* Pod (core v1): which rules a write has to keep.  The rules are in pod_*.c, its cells in pod_cells.c. */
 #include "api/kinds/kind_pod.h"
 #include "api/kind_util.h"
 #include "api/kinds.h"
+#include "api/kinds/pod_priv.h"
+#include "api/schema.h"
 
 #define DEFAULT_GRACE_S 30
 
-/* ---- columns ---- */
-
-static const struct json *statuses(const struct json *obj)
-{
-    return json_path(obj, "status", "containerStatuses", NULL);
-}
-
-struct json *kind_pod_cell_ready(const struct json *obj, int64_t now_ms)
-{
-    size_t total = json_count(json_path(obj, "spec", "containers", NULL)), ready = 0;
-    const struct json *s;
-    JSON_FOREACH (s, statuses(obj)) {
-        ready += json_get_bool(json_get(s, "ready"), false);
-    }
-    return json_stringf("%zu/%zu", ready, total);
-}
-
-struct json *kind_pod_cell_status(const struct json *obj, int64_t now_ms)
-{
-    const char *text = json_path_string(obj, "status", "reason", NULL);
-    if (!text || !*text) {
-        text = json_path_string(obj, "status", "phase", NULL);
-    }
-    /* The reason of the last container that does not run. */
-    const struct json *s;
-    JSON_FOREACH (s, statuses(obj)) {
-        const char *waiting = json_path_string(s, "state", "waiting", "reason", NULL);
-        const char *ended = json_path_string(s, "state", "terminated", "reason", NULL);
-        if (waiting && *waiting) {
-            text = waiting;
-        } else if (ended && *ended) {
-            text = ended;
-        }
-    }
-    if (json_path(obj, "metadata", "deletionTimestamp", NULL)) {
-        text = "Terminating";
-    }
-    return api_cell_text(text, "Unknown");
-}
-
-struct json *kind_pod_cell_restarts(const struct json *obj, int64_t now_ms)
-{
-    int64_t n = 0;
-    const struct json *s;
-    JSON_FOREACH (s, statuses(obj)) {
-        int64_t count = json_get_int_or(json_get(s, "restartCount"), 0);
-        n += count > 0 && count <= INT32_MAX ? count : 0;
-    }
-    return json_stringf("%lld", (long long) n);
-}
-
-struct json *kind_pod_cell_gates(const struct json *obj, int64_t now_ms)
-{
-    const struct json *gates = json_path(obj, "spec", "readinessGates", NULL), *gate, *cond;
-    if (json_count(gates) == 0) {
-        return json_string("<none>");
-    }
-    size_t ready = 0;
-    JSON_FOREACH (gate, gates) {
-        const char *type = json_path_string(gate, "conditionType", NULL);
-        JSON_FOREACH (cond, json_path(obj, "status", "conditions", NULL)) {
-            ready += type && streq_null(json_path_string(cond, "type", NULL), type) &&
-                     streq_null(json_path_string(cond, "status", NULL), "True");
-        }
-    }
-    return json_stringf("%zu/%zu", ready, json_count(gates));
-}
-
-/* ---- rules ---- */
-
-/* An image without a tag, or with "latest", is always pulled. */
-static void default_pull_policies(struct json *containers)
-{
-    struct json *ct;
-    JSON_FOREACH (ct, containers) {
-        const char *image = json_path_string(ct, "image", NULL);
-        if (image && *image) {
-            const char *base = strrchr(image, '/'), *tag = strchr(base ? base : image, ':');
-            bool always = !strchr(image, '@') && (!tag || streq(tag, ":latest"));
-            api_default_string(ct, "imagePullPolicy", always ? "Always" : "IfNotPresent");
-        }
-    }
-}
-
-void pod_default_spec(struct json *spec)
-{
-    default_pull_policies(json_get(spec, "containers"));
-    default_pull_policies(json_get(spec, "initContainers"));
-}
-
 void kind_pod_defaults(struct json *obj)
 {
-    pod_default_spec(json_get(obj, "spec"));
+    struct json *spec = json_get(obj, "spec"), *status = json_get(obj, "status");
+    pod_default_spec(spec, true);
+    if (json_is(status, JSON_OBJECT)) {
+        api_default_string(status, "qosClass", pod_qos_class(spec));
+    }
 }
 
 void kind_pod_prepare(struct json *obj, const struct json *old)
 {
-    const struct json *spec = json_get(obj, "spec");
-    if (!spec || json_is(spec, JSON_NULL)) {
-        json_set(obj, "spec", json_object());
-    }
+    (void) api_default_object(obj, "spec");
     if (!old) {
         json_set_string(json_set(obj, "status", json_object()), "phase", "Pending");
+    }
+}
+
+/* The first of podIPs is podIP: a client that writes one of them means both. */
+static void complete_addresses(struct json *status)
+{
+    const struct json *ip = json_get(status, "podIP");
+    const struct json *list = json_get(status, "podIPs"), *first = json_get(json_at(list, 0), "ip");
+    if (json_string_size(ip) && json_count(list) == 0) {
+        struct json *copy = json_clone(ip);
+        json_set(status, "podIPs", json_array());
+        json_set(json_append(json_get(status, "podIPs"), json_object()), "ip", copy);
+    } else if (json_string_size(ip) == 0 && json_string_size(first)) {
+        json_set(status, "podIP", json_clone(first));
+    }
+}
+
+/* A status by a client that does not know the class keeps it. */
+static void merge_status(struct json *out, const struct json *obj)
+{
+    const struct json *v = json_get(obj, "status"),
+                      *class = json_path(out, "status", "qosClass", NULL);
+    CLEANUP(json_free) struct json *kept = class ? json_clone(class) : NULL;
+    struct json *status = json_set(out, "status", v ? json_clone(v) : json_object());
+    if (json_is(status, JSON_OBJECT)) {
+        complete_addresses(status);
+        api_default_string(status, "qosClass", json_get_string(kept));
+    }
+}
+
+/* New ephemeral containers get their defaults. */
+static void merge_ephemeral(struct json *out, const struct json *obj)
+{
+    const struct json *list = json_path(obj, "spec", "ephemeralContainers", NULL);
+    struct json *spec = json_ensure_object(out, "spec");
+    json_remove(spec, "ephemeralContainers");
+    if (list && !json_is(list, JSON_NULL)) {
+        json_set(spec, "ephemeralContainers", json_clone(list));
+    }
+    api_schema_default(api_kind_pod.schema, out);
+    pod_default_spec(spec, true);
+}
+
+void kind_pod_merge_part(const char *subresource, struct json *out, const struct json *obj)
+{
+    if (streq(subresource, "status")) {
+        merge_status(out, obj);
+    } else if (streq(subresource, "ephemeralcontainers")) {
+        merge_ephemeral(out, obj);
     }
 }
 
@@ -128,64 +89,47 @@ int64_t kind_pod_grace_s(const struct json *obj, const int64_t *asked)
     return n < 0 ? 1 : n;
 }
 
-/* Port names, by which policies refer to ports: a name is one port of a container. */
-static void validate_port_names(const char *field, const struct json *ports, struct api_causes *c)
+static void validate_new(const struct json *obj, struct api_causes *c)
 {
-    for (size_t i = 0; i < json_count(ports); i++) {
-        const struct json *name = json_get(json_at(ports, i), "name");
-        for (size_t k = 0; json_string_size(name) && k < i; k++) {
-            if (json_equal(json_get(json_at(ports, k), "name"), name)) {
-                api_duplicate(c, API_FIELD("%s[%zu].name", field, i), name);
-                break;
-            }
-        }
+    const struct json *spec = json_get(obj, "spec");
+    pod_validate_object(c, obj, true);
+    if (json_count(json_get(spec, "ephemeralContainers"))) {
+        api_forbidden(c, "spec.ephemeralContainers", "cannot be set on create");
+    }
+    if (json_string_size(json_get(spec, "nodeName")) &&
+        json_count(json_get(spec, "schedulingGates"))) {
+        api_forbidden(c, "spec.nodeName",
+                      "cannot be set until all schedulingGates have been cleared");
     }
 }
 
-/* Names must differ from those of the containers of 'other'. */
-static void validate_containers(const char *field, const struct json *list,
-                                const struct json *other, struct api_causes *c)
-{
-    for (size_t i = 0; i < json_count(list); i++) {
-        const struct json *ct = json_at(list, i), *name = json_get(ct, "name"), *o;
-        validate_port_names(API_FIELD("%s[%zu].ports", field, i), json_get(ct, "ports"), c);
-        bool twice = false;
-        JSON_FOREACH (o, other) {
-            twice |= json_equal(json_get(o, "name"), name);
-        }
-        if (twice) {
-            api_duplicate(c, API_FIELD("%s[%zu].name", field, i), name);
-        }
-    }
-}
-
-void pod_validate_spec(const char *field, const struct json *spec, const struct json *old,
-                       struct api_causes *c)
-{
-    validate_containers(API_FIELD("%s.containers", field), json_get(spec, "containers"), NULL, c);
-    validate_containers(API_FIELD("%s.initContainers", field), json_get(spec, "initContainers"),
-                        json_get(spec, "containers"), c);
-    if (!old) {
-        return;
-    }
-    const struct json *node = json_get(old, "nodeName");
-    if (json_string_size(node)) {
-        api_field_immutable(c, API_FIELD("%s.nodeName", field), json_get(spec, "nodeName"), node);
-    }
-    if (json_get_bool(json_get(spec, "hostNetwork"), false) !=
-        json_get_bool(json_get(old, "hostNetwork"), false)) {
-        api_invalid(c, API_FIELD("%s.hostNetwork", field), json_get(spec, "hostNetwork"),
-                    "field is immutable");
-    }
-}
-
+/* What stays the same, the spec or the annotations, is not judged again: it may be older than a
+ * rule. */
 void kind_pod_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
-    const struct json *ip = json_path(obj, "status", "podIP", NULL);
-    const struct json *first = json_get(json_at(json_path(obj, "status", "podIPs", NULL), 0), "ip");
-    pod_validate_spec("spec", json_get(obj, "spec"), json_get(old, "spec"), c);
-    if (json_string_size(ip) && first && !json_equal(first, ip)) {
-        api_invalid(c, "status.podIPs[0].ip", first, "must be the same as status.podIP");
+    if (!old) {
+        validate_new(obj, c);
+        return;
+    }
+    const struct json *now = json_path(obj, "metadata", "annotations", NULL);
+    const struct json *before = json_path(old, "metadata", "annotations", NULL);
+    pod_check_annotation_update(c, now, before);
+    if (!pod_spec_is_same(json_get(obj, "spec"), json_get(old, "spec"))) {
+        pod_validate_object(c, obj, false);
+        pod_check_update(c, obj, old);
+    } else if (now && !(before && json_equal(now, before))) {
+        pod_validate_annotations(c, obj);
+    }
+}
+
+void kind_pod_validate_part(const char *subresource, const struct json *obj, const struct json *old,
+                            struct api_causes *c)
+{
+    if (streq(subresource, "status")) {
+        pod_check_status_update(c, obj, old);
+    } else if (streq(subresource, "ephemeralcontainers")) {
+        pod_validate_object(c, obj, false);
+        pod_check_ephemeral_update(c, obj, old);
     }
 }
 

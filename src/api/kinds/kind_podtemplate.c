@@ -3,6 +3,7 @@
 #include "api/kind_util.h"
 #include "api/kinds.h"
 #include "api/kinds/kind_pod.h"
+#include "api/kinds/template.h"
 
 struct json *kind_pod_template_cell_labels(const struct json *obj, int64_t now_ms)
 {
@@ -15,11 +16,21 @@ struct json *kind_pod_template_cell_labels(const struct json *obj, int64_t now_m
     return api_cell_text(strbuf_cstr(&b), "<none>");
 }
 
+void kind_pod_template_prepare(struct json *obj, const struct json *old)
+{
+    (void) template_ensure(obj, "template");
+}
+
+void kind_pod_template_defaults(struct json *obj)
+{
+    template_default(json_get(obj, "template"));
+}
+
 void kind_pod_template_validate(const struct json *obj, const struct json *old,
                                 struct api_causes *c)
 {
-    const struct json *spec = json_path(obj, "template", "spec", NULL);
-    if (spec) {
-        pod_validate_spec("template.spec", spec, NULL, c);
+    const struct json *template = json_get(obj, "template"), *before = json_get(old, "template");
+    if (!before || !json_equal(template, before)) {
+        pod_validate_template(c, "template", template);
     }
 }

@@ -35,13 +35,6 @@ void kind_secret_prepare(struct json *obj, const struct json *old)
     json_remove(obj, "stringData");
 }
 
-static bool is_key(const char *s)
-{
-    size_t n = strlen(s);
-    return n > 0 && n <= 253 && !streq(s, ".") && !str_has_prefix(s, "..") &&
-           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == n;
-}
-
 static void validate_data(const struct json *data, struct api_causes *c)
 {
     size_t total = 0;
@@ -49,11 +42,9 @@ static void validate_data(const struct json *data, struct api_causes *c)
         const char *field = API_FIELD("data[%.60s]", json_key_at(data, i));
         const struct json *v = json_at(data, i);
         CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-        if (!is_key(json_key_at(data, i))) {
-            api_invalid(c, field, NULL,
-                        "a valid config key must consist of alphanumeric characters, '-', '_' or "
-                        "'.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for "
-                        "validation is '[-._a-zA-Z0-9]+')");
+        const char *wrong = api_check_config_key(json_key_at(data, i));
+        if (wrong) {
+            api_invalid(c, field, NULL, "%s", wrong);
         }
         if (base64_decode(json_get_string(v), json_string_size(v), &b) < 0) {
             api_invalid(c, field, NULL, "must be base64");

@@ -3,6 +3,7 @@
  * the words of kube-apiserver. */
 #include "api/kind_util.h"
 #include "api/kinds.h"
+#include "api/kinds/pod_priv.h"
 #include "api/kinds/template.h"
 #include "api/label_selector.h"
 
@@ -112,18 +113,6 @@ static void check_sources(struct api_causes *c, const struct json *spec)
     }
 }
 
-static void check_path(struct api_causes *c, const char *field, const struct json *path)
-{
-    const char *s = json_get_string(path);
-    for (; s && *s; s += strcspn(s, "/")) {
-        s += strspn(s, "/");
-        if (strcspn(s, "/") == 2 && str_has_prefix(s, "..")) {
-            api_invalid(c, field, path, "must not contain '..'");
-            return;
-        }
-    }
-}
-
 static void check_capacity(struct api_causes *c, const struct json *capacity)
 {
     static const char *const storage[] = {"storage", NULL};
@@ -158,8 +147,8 @@ void kind_persistent_volume_validate(const struct json *obj, const struct json *
     }
     check_capacity(c, json_get(spec, "capacity"));
     check_sources(c, spec);
-    check_path(c, "spec.hostPath.path", json_get(host, "path"));
-    check_path(c, "spec.local.path", json_path(spec, "local", "path", NULL));
+    api_validate_path(c, "spec.hostPath.path", json_get(host, "path"));
+    api_validate_path(c, "spec.local.path", json_path(spec, "local", "path", NULL));
     if (json_get(spec, "local") && !json_path(spec, "nodeAffinity", "required", NULL)) {
         api_required(c, "spec.nodeAffinity", "Local volume requires node affinity");
     }
@@ -185,23 +174,40 @@ void kind_persistent_volume_claim_prepare(struct json *obj, const struct json *o
     }
 }
 
-static void check_modes(struct api_causes *c, const struct json *list)
+static void check_modes(struct api_causes *c, const char *field, const struct json *list)
 {
     static const char *const modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
                                         "ReadWriteOncePod", NULL};
     bool alone = false;
     if (json_count(list) == 0) {
-        api_required(c, "spec.accessModes", "at least 1 access mode is required");
+        api_required(c, field, "at least 1 access mode is required");
     }
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *mode = json_at(list, i);
-        (void) api_field_enum(c, API_FIELD("spec.accessModes[%zu]", i), mode, true, modes);
+        (void) api_field_enum(c, API_FIELD("%s[%zu]", field, i), mode, true, modes);
         alone |= streq_null(json_get_string(mode), "ReadWriteOncePod");
     }
     if (alone && json_count(list) > 1) {
-        api_forbidden(c, "spec.accessModes",
-                      "may not use ReadWriteOncePod with other access modes");
+        api_forbidden(c, field, "may not use ReadWriteOncePod with other access modes");
     }
+}
+
+void claim_check_spec(struct api_causes *c, const char *field, const struct json *spec)
+{
+    static const char *const modes[] = {"Block", "Filesystem", NULL};
+    const struct json *class = json_get(spec, "storageClassName");
+    const char *wrong =
+        json_string_size(class) ? api_check_dns_subdomain(json_get_string(class)) : NULL;
+    check_modes(c, API_FIELD("%s.accessModes", field), json_get(spec, "accessModes"));
+    label_selector_check(c, API_FIELD("%s.selector", field), json_get(spec, "selector"));
+    if (!json_path(spec, "resources", "requests", "storage", NULL)) {
+        api_required(c, API_FIELD("%s.resources[storage]", field), "");
+    }
+    if (wrong) {
+        api_invalid(c, API_FIELD("%s.storageClassName", field), class, "%s", wrong);
+    }
+    (void) api_field_enum(c, API_FIELD("%s.volumeMode", field), json_get(spec, "volumeMode"), false,
+                          modes);
 }
 
 /* The spec without what an update may change: once a volume's name, and what a bound claim
@@ -225,19 +231,7 @@ static struct json *fixed_part(const struct json *obj, const struct json *old)
 void kind_persistent_volume_claim_validate(const struct json *obj, const struct json *old,
                                            struct api_causes *c)
 {
-    static const char *const modes[] = {"Block", "Filesystem", NULL};
-    const struct json *spec = json_get(obj, "spec"), *class = json_get(spec, "storageClassName");
-    const char *wrong =
-        json_string_size(class) ? api_check_dns_subdomain(json_get_string(class)) : NULL;
-    check_modes(c, json_get(spec, "accessModes"));
-    label_selector_check(c, "spec.selector", json_get(spec, "selector"));
-    if (!json_path(spec, "resources", "requests", "storage", NULL)) {
-        api_required(c, "spec.resources[storage]", "");
-    }
-    if (wrong) {
-        api_invalid(c, "spec.storageClassName", class, "%s", wrong);
-    }
-    (void) api_field_enum(c, "spec.volumeMode", json_get(spec, "volumeMode"), false, modes);
+    claim_check_spec(c, "spec", json_get(obj, "spec"));
     CLEANUP(json_free) struct json *now = old ? fixed_part(obj, old) : NULL;
     CLEANUP(json_free) struct json *before = old ? fixed_part(old, old) : NULL;
     if (old && !json_equal(now, before)) {

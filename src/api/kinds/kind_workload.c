@@ -133,6 +133,11 @@ void kind_replication_controller_defaults(struct json *obj)
 
 /* ---- validation ---- */
 
+static const struct json *template_of(const struct json *obj)
+{
+    return json_path(obj, "spec", "template", NULL);
+}
+
 static bool is_zero(const struct json *share)
 {
     const char *s = json_get_string(share);
@@ -180,7 +185,7 @@ void kind_deployment_validate(const struct json *obj, const struct json *old, st
     const struct json *spec = json_get(obj, "spec");
     const struct json *deadline = json_get(spec, "progressDeadlineSeconds");
     template_check_selector(c, obj, old, "deployment");
-    template_check(c, "spec.template", json_get(spec, "template"), "ReplicaSet");
+    template_check(c, "spec.template", json_get(spec, "template"), template_of(old), "ReplicaSet");
     check_deployment_strategy(c, json_get(spec, "strategy"));
     if (json_get_int_or(deadline, 0) <= json_get_int_or(json_get(spec, "minReadySeconds"), 0)) {
         api_invalid(c, "spec.progressDeadlineSeconds", deadline,
@@ -204,7 +209,7 @@ static void check_replicas(struct api_causes *c, const struct json *obj)
 void kind_replica_set_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     template_check_selector(c, obj, old, "replicaset");
-    template_check(c, "spec.template", json_path(obj, "spec", "template", NULL), "ReplicaSet");
+    template_check(c, "spec.template", template_of(obj), template_of(old), "ReplicaSet");
     check_replicas(c, obj);
 }
 
@@ -230,7 +235,7 @@ void kind_replication_controller_validate(const struct json *obj, const struct j
         api_invalid(c, "spec.template.metadata.labels", labels,
                     "`selector` does not match template `labels`");
     }
-    template_check(c, "spec.template", template, "ReplicationController");
+    template_check(c, "spec.template", template, template_of(old), "ReplicationController");
     check_replicas(c, obj);
 }
 
@@ -255,7 +260,7 @@ void kind_stateful_set_validate(const struct json *obj, const struct json *old,
     const struct json *spec = json_get(obj, "spec"), *strategy = json_get(spec, "updateStrategy");
     const struct json *rolling = json_get(strategy, "rollingUpdate");
     template_check_selector(c, obj, NULL, "statefulset");
-    template_check(c, "spec.template", json_get(spec, "template"), "StatefulSet");
+    template_check(c, "spec.template", json_get(spec, "template"), template_of(old), "StatefulSet");
     if (rolling && !streq_null(json_path_string(strategy, "type", NULL), "RollingUpdate")) {
         api_invalid(c, "spec.updateStrategy.rollingUpdate", rolling,
                     "only allowed for updateStrategy 'RollingUpdate'");
@@ -296,7 +301,7 @@ void kind_daemon_set_validate(const struct json *obj, const struct json *old, st
 {
     const struct json *spec = json_get(obj, "spec");
     template_check_selector(c, obj, old, "daemonset");
-    template_check(c, "spec.template", json_get(spec, "template"), "DaemonSet");
+    template_check(c, "spec.template", json_get(spec, "template"), template_of(old), "DaemonSet");
     check_daemon_strategy(c, json_get(spec, "updateStrategy"));
     check_collisions(c, obj, old);
 }

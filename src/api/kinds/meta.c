@@ -180,6 +180,12 @@ static bool metadata_fits(const struct api_causes *c)
 void api_validate_object(const struct api_kind *k, const struct json *obj, const struct json *old,
                          struct api_causes *c)
 {
+    api_validate_part(k, "", obj, old, c);
+}
+
+void api_validate_part(const struct api_kind *k, const char *subresource, const struct json *obj,
+                       const struct json *old, struct api_causes *c)
+{
     api_schema_validate(api_kind_schema(k), obj, c);
     bool fits = c->n == 0;
     if (metadata_fits(c)) {
@@ -192,7 +198,9 @@ void api_validate_object(const struct api_kind *k, const struct json *obj, const
     if (old) {
         api_schema_check_immutable(api_kind_schema(k), obj, old, c);
     }
-    if (k->validate) {
+    if (*subresource && k->validate_part) {
+        k->validate_part(subresource, obj, old, c);
+    } else if (k->validate) {
         k->validate(obj, old, c);
     }
 }

@@ -37,17 +37,6 @@ static bool has_type(const struct json *spec, const char *type)
 
 /* ---- ports ---- */
 
-static void check_target(const char *field, const struct json *v, struct api_causes *c)
-{
-    int64_t number;
-    const char *wrong = json_is(v, JSON_STRING) ? api_check_port_name(json_get_string(v)) : NULL;
-    if (wrong) {
-        api_invalid(c, field, v, "%s", wrong);
-    } else if (!json_is(v, JSON_STRING)) {
-        api_field_int(c, field, v, true, 1, 65535, &number);
-    }
-}
-
 static void check_node_port(const struct json *spec, const char *field, const struct json *v,
                             struct api_causes *c)
 {
@@ -72,7 +61,7 @@ static void check_port(const struct json *spec, const struct json *ports, size_t
     if (!named && json_count(ports) > 1) {
         api_required(c, API_FIELD("%s.name", at), "");
     }
-    check_target(API_FIELD("%s.targetPort", at), json_get(p, "targetPort"), c);
+    api_validate_port(c, API_FIELD("%s.targetPort", at), json_get(p, "targetPort"));
     check_node_port(spec, API_FIELD("%s.nodePort", at), json_get(p, "nodePort"), c);
     if (json_get_int_or(json_get(p, "port"), 0) == KUBELET_PORT && service_is_load_balancer(spec)) {
         api_invalid(c, API_FIELD("%s.port", at), json_get(p, "port"),

@@ -24,7 +24,7 @@ struct json *template_ensure(struct json *spec, const char *key)
 
 void template_default(struct json *template)
 {
-    pod_default_spec(json_get(template, "spec"));
+    pod_default_spec(json_get(template, "spec"), false);
 }
 
 /* ---- checks ---- */
@@ -48,21 +48,13 @@ static void check_restarts(struct api_causes *c, const char *field, const struct
 }
 
 void template_check(struct api_causes *c, const char *field, const struct json *template,
-                    const char *owner)
+                    const struct json *old, const char *owner)
 {
-    const struct json *spec = json_get(template, "spec"), *meta = json_get(template, "metadata");
-    const char *at = API_FIELD("%s.spec", field);
-    api_validate_labels(c, API_FIELD("%s.labels", field), json_get(meta, "labels"));
-    api_validate_annotations(c, API_FIELD("%s.annotations", field), json_get(meta, "annotations"));
-    if (json_count(json_get(spec, "containers")) == 0) {
-        api_required(c, API_FIELD("%s.containers", at), "");
+    if (old && json_equal(old, template)) {
+        return;
     }
-    if (json_count(json_get(spec, "ephemeralContainers"))) {
-        api_forbidden(c, API_FIELD("%s.ephemeralContainers", at),
-                      "ephemeral containers not allowed in pod template");
-    }
-    pod_validate_spec(at, spec, NULL, c);
-    check_restarts(c, at, spec, owner);
+    pod_validate_template(c, field, template);
+    check_restarts(c, API_FIELD("%s.spec", field), json_get(template, "spec"), owner);
 }
 
 void template_check_selector(struct api_causes *c, const struct json *obj, const struct json *old,

@@ -14,9 +14,11 @@ struct json *template_ensure(struct json *spec, const char *key);
 void template_default(struct json *template);
 
 /* Checks a template whose types fit the schema: labels, annotations, containers, the pod's spec.
- * 'owner' is the kind whose pods have to run for ever, for messages; NULL: they have to end. */
+ * 'old' is the template before (NULL: it is new): one that stays the same is not judged again, since
+ * it may be older than a rule.  'owner' is the kind whose pods have to run for ever, for messages;
+ * NULL: they have to end. */
 void template_check(struct api_causes *c, const char *field, const struct json *template,
-                    const char *owner);
+                    const struct json *old, const char *owner);
 /* Checks spec.selector (present): not empty, and selecting spec.template.  'kind' is its kind in
  * messages; 'old' NULL on creation, else its selector may not change. */
 void template_check_selector(struct api_causes *c, const struct json *obj, const struct json *old,

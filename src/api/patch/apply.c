@@ -367,7 +367,7 @@ static int check_config(const struct api_schema *s, const struct json *config, s
     }
     /* An applied configuration is partial: no field is required, but list elements must be
      * distinguishable. */
-    api_schema_validate(s, config, c);
+    api_schema_validate_applied(s, config, c);
     for (size_t i = 0; i < causes.n; i++) {
         const struct api_cause *cause = &causes.list[i];
         if (!streq(cause->reason, "FieldValueRequired")) {

@@ -201,19 +201,13 @@ static void compare_child(struct walk *w, const char *key, const struct api_sche
 }
 
 /* Whether Go's type of a compiled-in kind always has the structure, so that it is never added or
- * removed as a whole: those at the top, parts of templates, and a few others.  The rest are
+ * removed as a whole: those at the top, and those of which the description says so.  The rest are
  * pointers. */
-static bool is_always_there(const struct walk *w, const struct api_schema *s, enum level level,
-                            const char *name)
+static bool is_always_there(const struct walk *w, const struct api_field *f, enum level level)
 {
-    static const char *const names[] = {
-        "metadata",        "spec",     "template",     "names",          "nodeInfo",
-        "daemonEndpoints", "strategy", "loadBalancer", "updateStrategy", "jobTemplate"};
-    bool is = level == ROOT;
-    for (size_t i = 0; i < ARRAY_SIZE(names) && !is; i++) {
-        is = streq(name, names[i]);
-    }
-    return is && w->nothing && s && s->type == API_OBJECT && s->n_fields && !s->atomic;
+    const struct api_schema *s = f ? f->schema : NULL;
+    return w->nothing && s && (level == ROOT || f->always) && s->type == API_OBJECT &&
+           s->n_fields && !s->atomic;
 }
 
 static struct difference compare_objects(struct walk *w, const struct api_schema *s,
@@ -230,7 +224,7 @@ static struct difference compare_objects(struct walk *w, const struct api_schema
                 continue;
             }
             const struct api_schema *member = api_schema_member(s, name);
-            if (!other && is_always_there(w, member, level, name)) {
+            if (!other && is_always_there(w, api_schema_field(s, name), level)) {
                 other = w->nothing;
             }
             compare_child(w, field_key(w, name), member, side ? json_at(v, i) : other,
