@@ -151,7 +151,7 @@ void policy_set_host_subnet(struct policy *p, const char *node, const struct jso
                 prefix_equal(s->place.subnet, now.subnet);
     s->place = now;
     if (s->known) {
-        site_unref(p, s);
+        s->refs--; /* The first call's reference stays. */
     }
     s->known = true;
     if (!same) {
