@@ -27,7 +27,9 @@ struct h2 {
     struct tls *tls; /* NULL: cleartext. */
     struct loop_fd *watch;
     nghttp2_session *session;
-    char *authority;
+    char *authority; /* In requests. */
+    char *peer;      /* In texts. */
+    bool is_unix;
     bool tcp_connected;
     bool connected;    /* Includes the TLS handshake. */
     bool is_down;      /* 'down' was called. */
@@ -78,6 +80,7 @@ static void destroy(struct h2 *c)
     tls_free(c->tls);
     fd_close(c->fd);
     free(c->authority);
+    free(c->peer);
     strbuf_done(&c->out);
     free(c);
 }
@@ -180,7 +183,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         c->ping_open = false;
     }
     if (frame->hd.type == NGHTTP2_GOAWAY) {
-        set_down(c, "%s ends the connection: %s", c->authority,
+        set_down(c, "%s ends the connection: %s", c->peer,
                  nghttp2_http2_strerror(frame->goaway.error_code));
     }
     return 0;
@@ -253,7 +256,7 @@ static bool gather(struct h2 *c)
         const uint8_t *p;
         ssize_t n = nghttp2_session_mem_send(c->session, &p);
         if (n < 0) {
-            set_down(c, "HTTP/2 with %s: %s", c->authority, nghttp2_strerror((int) n));
+            set_down(c, "HTTP/2 with %s: %s", c->peer, nghttp2_strerror((int) n));
             return false;
         }
         if (n == 0) {
@@ -280,7 +283,7 @@ static void flush_frames(struct h2 *c)
             return;
         }
         if (n < 0) {
-            set_down(c, "write to %s: %s", c->authority, e.text);
+            set_down(c, "write to %s: %s", c->peer, e.text);
             return;
         }
         c->out_sent = (size_t) n;
@@ -314,17 +317,17 @@ static void read_frames(struct h2 *c)
             return;
         }
         if (n < 0) {
-            set_down(c, "read from %s: %s", c->authority, e.text);
+            set_down(c, "read from %s: %s", c->peer, e.text);
             return;
         }
         if (n == 0) {
-            set_down(c, "%s closed the connection", c->authority);
+            set_down(c, "%s closed the connection", c->peer);
             return;
         }
         c->heard = true;
         ssize_t used = nghttp2_session_mem_recv(c->session, (const uint8_t *) buf, (size_t) n);
         if (used < 0) {
-            set_down(c, "HTTP/2 with %s: %s", c->authority, nghttp2_strerror((int) used));
+            set_down(c, "HTTP/2 with %s: %s", c->peer, nghttp2_strerror((int) used));
             return;
         }
         if (!c->tls && (size_t) n < sizeof buf) {
@@ -338,7 +341,7 @@ static void connect_on(struct h2 *c)
 {
     int r = c->tcp_connected ? 0 : sock_connect_result(c->fd);
     if (r < 0) {
-        set_down(c, "connect to %s: %s", c->authority, strerror(-r));
+        set_down(c, "connect to %s: %s", c->peer, strerror(-r));
         return;
     }
     c->tcp_connected = true;
@@ -349,11 +352,14 @@ static void connect_on(struct h2 *c)
         return;
     }
     if (r < 0) {
-        set_down(c, "connect to %s: TLS: %s", c->authority, e.text);
+        set_down(c, "connect to %s: TLS: %s", c->peer, e.text);
         return;
     }
     c->connected = true;
-    loop_timer_arm(c->timer, PING_IDLE_MS);
+    loop_timer_disarm(c->timer);
+    if (!c->is_unix) {
+        loop_timer_arm(c->timer, PING_IDLE_MS);
+    }
     c->ops->up(c->ctx);
 }
 
@@ -379,9 +385,9 @@ static void on_timer(void *ctx)
     struct h2 *c = ctx;
     enter(c);
     if (!c->connected) {
-        set_down(c, "connect to %s: %s", c->authority, strerror(ETIMEDOUT));
+        set_down(c, "connect to %s: %s", c->peer, strerror(ETIMEDOUT));
     } else if (c->ping_open && !c->heard) {
-        set_down(c, "no answer from %s: %s", c->authority, strerror(ETIMEDOUT));
+        set_down(c, "no answer from %s: %s", c->peer, strerror(ETIMEDOUT));
     } else if (c->heard || list_is_empty(&c->streams)) {
         c->heard = c->ping_open = false;
         loop_timer_arm(c->timer, PING_IDLE_MS);
@@ -419,7 +425,8 @@ int h2_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *
                struct h2 **ret, struct err *e)
 {
     int fd = -1;
-    int r = sock_connect_tcp(a->address, a->port, &fd, e);
+    int r = a->path ? sock_connect_unix(a->path, &fd, e)
+                    : sock_connect_tcp(a->address, a->port, &fd, e);
     if (r < 0) {
         return r;
     }
@@ -429,7 +436,9 @@ int h2_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *
     c->ops = ops;
     c->ctx = ctx;
     c->out = STRBUF_INIT;
-    c->authority = xasprintf("%s:%u", a->name, a->port);
+    c->is_unix = a->path;
+    c->authority = a->path ? xstrdup(a->name) : xasprintf("%s:%u", a->name, a->port);
+    c->peer = xstrdup(a->path ? a->path : c->authority);
     c->tls = a->tls ? tls_connect(a->tls, fd, a->name) : NULL;
     list_init(&c->streams);
     loop_task_init(&c->flush, l, flush_run, c);

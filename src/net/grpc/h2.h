@@ -3,7 +3,9 @@
  * knowledge), by nghttp2 on the loop.
  *
  * It handles streams and bytes; rpc.c interprets them.  While streams are open, a PING that is
- * not answered in time ends the connection.  When the connection fails, 'down' is called once
+ * not answered in time ends the connection.  There are no PINGs on a unix socket: the kernel says
+ * when the peer ends, and a server of grpc-go ends a connection with PINGs more often than every
+ * five minutes while a call is silent.  When the connection fails, 'down' is called once
  * and nothing after it; the owner then frees the connection, and with it all streams, which get
  * no callback of their own.  Everything may be freed from within its callbacks. */
 #pragma once
@@ -33,10 +35,11 @@ struct h2_field {
 };
 
 struct h2_address {
-    const char *address; /* IPv4, or "localhost" */
+    const char *address; /* IPv4, or "localhost". */
     uint16_t port;
     const char *name;        /* Name of the server: in requests, and in its certificate. */
     struct tls_context *tls; /* A client's context, for HTTP/2; NULL: cleartext. */
+    const char *path;        /* Of a unix socket, and then only 'name' counts; NULL: TCP. */
 };
 /* 'a' is not needed after it, but the TLS context is. */
 int h2_connect(struct loop *l, const struct h2_address *a, const struct h2_ops *ops, void *ctx,

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#define TIMEOUT_MAX 99999999u
+
 struct rpc {
     struct loop *loop;
     struct h2 *h2;
@@ -23,7 +25,7 @@ struct rpc_call {
     int http_status;
     bool has_status;
     enum grpc_status status;
-    char text[256];
+    char *text;                /* Of the trailer "grpc-message"; NULL: none. */
     struct rpc_stream_ops ops; /* 'message' NULL: unary. */
     void *ctx;
 };
@@ -44,6 +46,13 @@ int rpc_connect(struct loop *l, const struct h2_address *a, const struct h2_ops 
     return 0;
 }
 
+static void call_free(struct rpc_call *call)
+{
+    grpc_reader_done(&call->reader);
+    free(call->text);
+    free(call);
+}
+
 /* Releases everything but the memory, which an outer callback may still use. */
 static void call_drop(struct rpc_call *call)
 {
@@ -51,8 +60,7 @@ static void call_drop(struct rpc_call *call)
     call->timeout = loop_timer_free(call->timeout);
     list_remove(&call->node);
     if (!call->depth) {
-        grpc_reader_done(&call->reader);
-        free(call);
+        call_free(call);
     }
 }
 
@@ -95,8 +103,7 @@ static void call_end(struct rpc_call *call, const struct rpc_result *result)
     fn(ctx, result);
     call->depth--;
     if (!call->depth) {
-        grpc_reader_done(&call->reader);
-        free(call);
+        call_free(call);
     }
 }
 
@@ -132,7 +139,10 @@ static void on_header(void *ctx, const char *name, size_t name_size, const char 
         call->has_status = true;
         call->status = grpc_status_parse(value, value_size);
     } else if (name_is(name, name_size, "grpc-message")) {
-        grpc_message_decode(value, value_size, call->text, sizeof call->text);
+        size_t text_size = MIN(value_size, RPC_TEXT_MAX) + 1;
+        free(call->text);
+        call->text = xmalloc(text_size);
+        grpc_message_decode(value, value_size, call->text, text_size);
     }
 }
 
@@ -163,8 +173,7 @@ static void on_data(void *ctx, const char *p, size_t size)
     call->depth--;
     if (call->gone) {
         if (!call->depth) {
-            grpc_reader_done(&call->reader);
-            free(call);
+            call_free(call);
         }
     } else if (r < 0) {
         call_end(call, &(struct rpc_result){
@@ -179,7 +188,7 @@ static void on_closed(void *ctx, uint32_t error)
 {
     struct rpc_call *call = ctx;
     call->stream = NULL;
-    struct rpc_result result = {.status = call->status, .text = call->text};
+    struct rpc_result result = {.status = call->status, .text = call->text ? call->text : ""};
     char text[64];
     if (!call->has_status) {
         bool http = call->http_status && call->http_status != 200;
@@ -222,24 +231,26 @@ static struct rpc_call *call_new(struct rpc *r, const char *path, struct strbuf 
     };
     size_t n = 3;
     if (timeout_ms) {
-        snprintf(timeout, sizeof timeout, "%llum", (unsigned long long) timeout_ms);
+        /* The number may have eight digits. */
+        bool fits = timeout_ms <= TIMEOUT_MAX;
+        uint64_t value = fits ? timeout_ms : MIN(timeout_ms / 1000, TIMEOUT_MAX);
+        snprintf(timeout, sizeof timeout, "%llu%c", (unsigned long long) value, fits ? 'm' : 'S');
         fields[n++] = (struct h2_field){"grpc-timeout", timeout};
         call->timeout = loop_timer_new(r->loop, on_timeout, call);
         loop_timer_arm(call->timeout, timeout_ms);
-    } else {
-        /* etcd then ends the stream when its member has lost the cluster. */
+    }
+    if (!ops->request_ends) {
         fields[n++] = (struct h2_field){"hasleader", "true"};
     }
-    call->stream = h2_post(r->h2, path, fields, n, &body, timeout_ms != 0, &stream_ops, call);
+    call->stream = h2_post(r->h2, path, fields, n, &body, ops->request_ends, &stream_ops, call);
     return call;
 }
 
 struct rpc_call *rpc_begin(struct rpc *r, const char *path, struct strbuf *message,
                            uint64_t timeout_ms, size_t max_size, rpc_done_fn *fn, void *ctx)
 {
-    assert(timeout_ms);
-    return call_new(r, path, message, timeout_ms, max_size, &(struct rpc_stream_ops){.ended = fn},
-                    ctx);
+    return call_new(r, path, message, timeout_ms, max_size,
+                    &(struct rpc_stream_ops){.ended = fn, .request_ends = true}, ctx);
 }
 
 struct rpc_call *rpc_stream(struct rpc *r, const char *path, struct strbuf *message,

@@ -14,6 +14,8 @@
 #include "net/grpc/h2.h"
 #include "wire/grpc.h"
 
+#define RPC_TEXT_MAX 4096
+
 struct rpc;
 struct rpc_call;
 
@@ -25,7 +27,8 @@ struct rpc *rpc_free(struct rpc *r);
 
 struct rpc_result {
     enum grpc_status status; /* The server's, or the one that says what failed here. */
-    const char *text;        /* The server's message or the local failure; may be "". */
+    const char *text;        /* The server's message or the local failure; may be "". At most
+                              * RPC_TEXT_MAX bytes. */
     bool too_large;          /* The answer was larger than 'max_size', and was not read. */
     const char *message;     /* For a unary call that succeeded; else NULL. */
     size_t size;             /* Bytes of 'message'. */
@@ -33,7 +36,7 @@ struct rpc_result {
 typedef void rpc_done_fn(void *ctx, const struct rpc_result *result);
 
 /* Begins a unary call of 'path' ("/package.Service/Method") with 'message' (protobuf, without
- * gRPC's frame; taken over and emptied).  After 'timeout_ms' (not 0) it ends with
+ * gRPC's frame; taken over and emptied).  After 'timeout_ms' (0: never) it ends with
  * GRPC_DEADLINE_EXCEEDED. 'max_size': largest message accepted, in bytes. */
 struct rpc_call *rpc_begin(struct rpc *r, const char *path, struct strbuf *message,
                            uint64_t timeout_ms, size_t max_size, rpc_done_fn *fn, void *ctx);
@@ -42,6 +45,9 @@ struct rpc_stream_ops {
     /* A message from the server, without gRPC's frame. */
     void (*message)(void *ctx, const char *p, size_t size);
     rpc_done_fn *ended;
+    /* The method takes one message: the request ends with it.  Else it stays open, and etcd is asked
+     * to end the stream when its member has lost the cluster. */
+    bool request_ends;
 };
 /* Begins a stream, which has no timeout; otherwise as rpc_begin. 'ops' is copied. */
 struct rpc_call *rpc_stream(struct rpc *r, const char *path, struct strbuf *message,

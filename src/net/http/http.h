@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/loop/loop.h"
+#include "net/tls/duplex.h"
 #include "net/tls/tls.h"
 
 /* ---- server ---- */
@@ -71,9 +72,11 @@ int http_server_add_listener_tls(struct http_server *s, int fd, struct tls_conte
 /* The same as http_server_add_listener for clients in this process: their connections do not count
  * for their address. */
 int http_server_add_own_listener(struct http_server *s, int fd, struct err *e);
-/* Format of errors that the server itself answers: fills 'out' with the body for 'status' and
- * returns its content type. */
-typedef const char *http_error_fn(int status, const char *why, struct strbuf *out);
+/* Format of errors that the server itself answers: fills 'out' with the body for 'status', returns
+ * its content type, and may set headers of 'x'. The request of 'x' may be incomplete: only its
+ * headers may be read, of which there are none when the head could not be parsed. */
+typedef const char *http_error_fn(struct http_exchange *x, int status, const char *why,
+                                  struct strbuf *out);
 /* 'fn' NULL: plain text. */
 void http_server_set_errors(struct http_server *s, http_error_fn *fn);
 struct http_stats http_server_stats(const struct http_server *s);
@@ -93,6 +96,9 @@ const char *http_method(const struct http_exchange *x);
 const char *http_path(const struct http_exchange *x);
 /* The parameter 'name' of the query, decoded; NULL: absent. */
 const char *http_query(const struct http_exchange *x, const char *name);
+/* The i-th parameter of the query, decoded; false: no more. */
+bool http_query_at(const struct http_exchange *x, size_t i, const char **ret_name,
+                   const char **ret_value);
 /* The query as it was sent; "" when there is none. */
 const char *http_query_raw(const struct http_exchange *x);
 /* The header 'name', in any case; NULL: absent. */
@@ -139,6 +145,20 @@ int http_stream_write(struct http_exchange *x, struct blob *b);
 size_t http_stream_queued(const struct http_exchange *x);
 void http_stream_on_drained(struct http_exchange *x, loop_fn *drained, void *ctx);
 void http_stream_end(struct http_exchange *x);
+/* Ends a stream that is not complete, in a way that its client can tell from http_stream_end: without
+ * the last chunk, or by a reset. */
+void http_stream_cut(struct http_exchange *x);
+
+/* Upgrades (RFC 9110, 7.8): the connection is used for another protocol from now on. */
+
+/* Whether the client asks to upgrade to 'protocol' ("websocket"), in any case. */
+bool http_wants_upgrade(const struct http_exchange *x, const char *protocol);
+/* Answers 101 with the headers of http_set_header, ends the exchange, and returns the connection,
+ * with what the client has sent after its request.  The connection still counts for the limits of
+ * the server, which breaks it (duplex_break) when it is freed or when its shutdown takes too long.
+ * NULL: it is impossible, because the client has gone, uses HTTP/2 or HTTP/1.0, or the request has a
+ * body; the exchange must then be answered. */
+struct duplex *http_upgrade(struct http_exchange *x, const char *protocol);
 
 /* ---- client ---- */
 
@@ -151,6 +171,7 @@ struct http_client_config {
     const char *url;
     const struct tls_client_config *tls; /* For https; NULL: the defaults. */
     const char *user_agent;              /* NULL: "tenet/VERSION". */
+    const char *host;                    /* For the header Host; NULL: that of the URL. */
     const char *bearer_token;            /* NULL: none. */
     uint64_t connect_ms;                 /* 0: 5,000. */
     /* Timeout for a complete non-streaming response; 0: 30,000. */
@@ -175,6 +196,7 @@ struct http_result {
     const char *error_text;   /* "" or what failed, with the address. */
     int status;               /* HTTP status. */
     const char *content_type; /* "" when absent. */
+    const char *location;     /* The same, for redirects. */
     const char *body;         /* NUL-terminated; valid in the callback only. */
     size_t size;
 };
@@ -188,6 +210,7 @@ struct http_call *http_call(struct http_client *c, const char *method, const cha
                             const char *accept, const char *content_type, const void *body,
                             size_t size, http_result_fn *fn, void *ctx);
 
+struct http1_head;
 struct http_stream_ops {
     /* Head received with status 200; optional. */
     void (*opened)(void *ctx);
@@ -196,10 +219,34 @@ struct http_stream_ops {
     /* The stream ended: error 0 = ended by the server in order. With a status other than 200 the
      * body (up to 64 KiB) is in 'r'. Called exactly once unless cancelled. */
     void (*ended)(void *ctx, const struct http_result *r);
+    /* Head received, with any status; optional.  The body flows whatever the status is. */
+    void (*head)(void *ctx, const struct http1_head *head);
 };
 /* 'idle_ms': without data for so long the stream ends with -ETIMEDOUT; 0: never. */
 struct http_call *http_stream(struct http_client *c, const char *path, const char *accept,
                               uint64_t idle_ms, const struct http_stream_ops *ops, void *ctx);
+/* Passes a request of any method on, and its response back: as http_stream with the member 'head'.
+ * 'headers' are further complete header lines.  The time for the head is that of a response. */
+struct http_call *http_forward(struct http_client *c, const char *method, const char *path,
+                               const char *headers, const void *body, size_t size,
+                               const struct http_stream_ops *ops, void *ctx);
+/* Stops, or continues, to read the body of a stream. */
+void http_call_pause(struct http_call *call, bool pause);
+
+/* The answer to http_connect. */
+struct http_connected {
+    struct http_result result; /* As of a call; status 101 with 'stream'. */
+    /* The connection, owned by the callback; NULL: the server did not upgrade. */
+    struct duplex *stream;
+    const struct http1_head *head; /* The head of a response; NULL: none came. */
+};
+typedef void http_connected_fn(void *ctx, const struct http_connected *r);
+/* Asks the server to upgrade a connection of its own to 'protocol'.  'headers' are further complete
+ * header lines.  'fn' is called exactly once unless the call is cancelled.  A response other than
+ * 101 to that protocol is no upgrade; its body, up to 64 KiB, is in the result. */
+struct http_call *http_connect(struct http_client *c, const char *method, const char *path,
+                               const char *protocol, const char *headers, http_connected_fn *fn,
+                               void *ctx);
 void http_call_cancel(struct http_call *call); /* No callback any more; frees the call. */
 
 /* Appends 's' percent-encoded for use in a path segment or query value. */

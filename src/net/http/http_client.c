@@ -44,7 +44,7 @@ struct http_call {
     struct list node; /* In client->calls, or client->queued. */
     struct conn *conn;
     enum phase phase;
-    bool is_stream, to_head, may_repeat, was_queued;
+    bool is_stream, to_head, may_repeat, was_queued, is_paused;
     char *what; /* "GET http://...", for error texts. */
     struct strbuf request;
     size_t sent;
@@ -63,6 +63,9 @@ struct http_call {
     bool *gone; /* Set when the call is freed while its stream callbacks run. */
     http_result_fn *fn;
     struct http_stream_ops ops;
+    char *protocol; /* That the connection is upgraded to; NULL: not at all. */
+    struct duplex *upgraded;
+    http_connected_fn *connected;
     void *ctx;
 };
 
@@ -228,11 +231,36 @@ static void call_free(struct http_call *call)
     loop_timer_free(call->timer);
     loop_task_cancel(&call->start);
     free(call->what);
+    free(call->protocol);
+    duplex_free(call->upgraded);
     free(call->head_text);
     strbuf_done(&call->request);
     strbuf_done(&call->in);
     strbuf_done(&call->body);
     free(call);
+}
+
+/* Passes the result of http_connect, with the connection if there is one, to the user. */
+static void report_connected(struct http_call *call, const struct http_result *r)
+{
+    struct http_client *c = call->client;
+    http_connected_fn *fn = call->connected;
+    void *ctx = call->ctx;
+    char *text = TAKE(call->head_text); /* The strings of 'head'. */
+    struct http1_head head = call->head;
+    struct http_connected n = {
+        .result = *r, .stream = TAKE(call->upgraded), .head = head.status ? &head : NULL};
+    call_free(call);
+    queue_advance(c);
+    fn(ctx, &n);
+    free(text);
+}
+
+/* A header of the response (owned); "" when absent. */
+static char *take_header(const struct http_call *call, const char *name)
+{
+    const char *value = call->head.status ? http1_header(&call->head, name) : NULL;
+    return xstrdup(value ? value : "");
 }
 
 /* Ends and frees the call, and reports 'r'; always the last step. */
@@ -242,18 +270,23 @@ static void call_report(struct http_call *call, int error, const char *text, boo
     call_release_conn(call, reusable);
     CLEANUP_STRBUF struct strbuf body = call->body;
     call->body = STRBUF_INIT;
-    const char *known = call->head.status ? http1_header(&call->head, "content-type") : NULL;
-    CLEANUP_FREE char *type = xstrdup(known ? known : "");
+    CLEANUP_FREE char *type = take_header(call, "content-type");
+    CLEANUP_FREE char *location = take_header(call, "location");
     struct http_result r = {
         .error = error,
         .error_text = text,
         .status = call->head.status,
         .content_type = type,
+        .location = location,
         .body = strbuf_cstr(&body),
         .size = body.size,
     };
     http_result_fn *fn = call->is_stream ? call->ops.ended : call->fn;
     void *ctx = call->ctx;
+    if (call->protocol) {
+        report_connected(call, &r);
+        return;
+    }
     call_free(call);
     queue_advance(c);
     fn(ctx, &r);
@@ -362,13 +395,19 @@ static void call_complete(struct http_call *call)
     call_report(call, 0, "", reusable);
 }
 
+/* Whether the body goes to the user as it arrives. */
+static bool is_flowing(const struct http_call *call)
+{
+    return call->is_stream && !call->protocol && (call->head.status == 200 || call->ops.head);
+}
+
 /* Passes 'size' bytes of the body to the user; false: the call is freed. */
 static bool call_data(struct http_call *call, const char *p, size_t size)
 {
     if (!size) {
         return true;
     }
-    if (call->is_stream && call->head.status == 200) {
+    if (is_flowing(call)) {
         bool gone = false;
         call->gone = &gone;
         call->ops.data(call->ctx, p, size);
@@ -436,6 +475,22 @@ static bool call_body(struct http_call *call, const char *p, size_t size)
     return false;
 }
 
+/* The server has answered 101: the connection leaves the call. */
+static void call_upgraded(struct http_call *call)
+{
+    const char *protocol = http1_header(&call->head, "upgrade");
+    if (!call->protocol || !protocol || strcasecmp(protocol, call->protocol) != 0 ||
+        call->sent < call->request.size) {
+        call_fail(call, -EPROTO, "unexpected status 101");
+        return;
+    }
+    struct conn *n = call->conn;
+    n->watch = loop_fd_free(n->watch);
+    call->upgraded =
+        duplex_new(call->client->loop, fd_take(&n->fd), TAKE(n->tls), call->in.data, call->in.size);
+    call_report(call, 0, "", false);
+}
+
 /* A complete head of 'size' bytes is in call->in; false: the call is freed. */
 static bool call_head(struct http_call *call, size_t size)
 {
@@ -451,7 +506,7 @@ static bool call_head(struct http_call *call, size_t size)
     }
     if (call->head.status < 200) {
         if (call->head.status == 101) {
-            call_fail(call, -EPROTO, "unexpected status 101");
+            call_upgraded(call);
             return false;
         }
         return true;
@@ -462,12 +517,16 @@ static bool call_head(struct http_call *call, size_t size)
         strbuf_done(&call->request);
         call->sent = 0;
     }
-    if (call->is_stream && call->head.status == 200) {
+    if (is_flowing(call)) {
         call_timer(call, call->idle_ms);
-        if (call->ops.opened) {
+        if (call->ops.head || call->ops.opened) {
             bool gone = false;
             call->gone = &gone;
-            call->ops.opened(call->ctx);
+            if (call->ops.head) {
+                call->ops.head(call->ctx, &call->head);
+            } else {
+                call->ops.opened(call->ctx);
+            }
             if (gone) {
                 return false;
             }
@@ -488,7 +547,7 @@ static bool call_head(struct http_call *call, size_t size)
 static bool call_input(struct http_call *call, const char *p, size_t size)
 {
     if (call->phase == BODY) {
-        if (call->is_stream && call->idle_ms && call->head.status == 200) {
+        if (is_flowing(call) && call->idle_ms) {
             call_timer(call, call->idle_ms);
         }
         return call_body(call, p, size);
@@ -514,9 +573,9 @@ static bool call_input(struct http_call *call, const char *p, size_t size)
 
 static void call_read(struct http_call *call)
 {
-    char buf[READ_SIZE];
+    UNINITIALIZED char buf[READ_SIZE];
     struct err e = {0};
-    for (int i = 0; i < READS_AT_ONCE; i++) {
+    for (int i = 0; i < READS_AT_ONCE && !call->is_paused; i++) {
         bool is_tls = call->conn->tls;
         ssize_t n = conn_recv(call->conn, buf, sizeof buf, &e);
         if (n > 0) {
@@ -574,6 +633,10 @@ static void conn_ready(void *ctx, unsigned events)
     }
     if (n->tls) {
         events = tls_ready(n->tls, events);
+    }
+    if (call->is_paused) {
+        conn_watch(n, 0);
+        return;
     }
     if (events & LOOP_WRITE) {
         call_send(call);
@@ -688,6 +751,58 @@ struct http_call *http_stream(struct http_client *c, const char *path, const cha
     return call;
 }
 
+/* Inserts complete header lines before the blank line that ends the head of the request, of 'size'
+ * bytes of body. */
+static void insert_headers(struct http_call *call, const char *headers, const void *body,
+                           size_t size)
+{
+    struct strbuf *b = &call->request;
+    b->size -= size + 2;
+    strbuf_addf(b, "%s\r\n", headers);
+    strbuf_add(b, body, size);
+}
+
+struct http_call *http_forward(struct http_client *c, const char *method, const char *path,
+                               const char *headers, const void *body, size_t size,
+                               const struct http_stream_ops *ops, void *ctx)
+{
+    struct http_call *call = call_new(c, method, path, NULL, NULL, body, size, ctx);
+    call->is_stream = true;
+    call->may_repeat = false;
+    call->ops = *ops;
+    call->body.max = MAX_ERROR_BODY;
+    if (!call->start_error) {
+        insert_headers(call, headers, body, size);
+    }
+    return call;
+}
+
+void http_call_pause(struct http_call *call, bool pause)
+{
+    if (call->is_paused != pause && call->conn && call->conn->connected) {
+        call->is_paused = pause;
+        conn_watch(call->conn, pause ? 0 : LOOP_READ);
+    }
+}
+
+struct http_call *http_connect(struct http_client *c, const char *method, const char *path,
+                               const char *protocol, const char *headers, http_connected_fn *fn,
+                               void *ctx)
+{
+    struct http_call *call = call_new(c, method, path, NULL, NULL, "", 0, ctx);
+    call->is_stream = true;
+    call->may_repeat = false;
+    call->protocol = xstrdup(protocol);
+    call->connected = fn;
+    call->body.max = MAX_ERROR_BODY;
+    if (!call->start_error) {
+        CLEANUP_FREE char *lines =
+            xasprintf("Connection: Upgrade\r\nUpgrade: %s\r\n%s", protocol, headers);
+        insert_headers(call, lines, "", 0);
+    }
+    return call;
+}
+
 void http_call_cancel(struct http_call *call)
 {
     struct http_client *c = call->client;
@@ -759,8 +874,9 @@ int http_client_new(struct loop *l, const struct http_client_config *cfg, struct
     list_init(&c->pool);
     c->pool_timer = loop_timer_new(l, pool_expire, c);
     int r = parse_url(c, cfg->url, cfg->tls, e);
-    if (r == 0 && http1_add_header(&c->headers, "Host", c->host) < 0) {
-        r = err_set(e, -EINVAL, "\"%s\" is not a valid host", c->host);
+    const char *host = cfg->host ? cfg->host : c->host;
+    if (r == 0 && http1_add_header(&c->headers, "Host", host) < 0) {
+        r = err_set(e, -EINVAL, "\"%s\" is not a valid host", host);
     }
     const char *agent = cfg->user_agent ? cfg->user_agent : "tenet/" TENET_VERSION;
     if (r == 0 && http1_add_header(&c->headers, "User-Agent", agent) < 0) {

@@ -104,8 +104,21 @@ static int conn_send(struct http_conn *c)
     }
 }
 
+struct duplex *http_conn_upgrade(struct http_conn *c, const void *early, size_t size)
+{
+    c->watch = loop_fd_free(c->watch);
+    http_conn_wait(c, HTTP_WAIT_NONE);
+    struct duplex *d = duplex_new(c->server->loop, fd_take(&c->fd), TAKE(c->tls), early, size);
+    http_server_conn_upgraded(c->server, c->source, d);
+    loop_task_queue(&c->task);
+    return d;
+}
+
 void http_conn_watch(struct http_conn *c)
 {
+    if (!c->watch) { /* It was handed over. */
+        return;
+    }
     unsigned events = 0;
     /* While a request is being handled, reading detects that the client disconnects. */
     if (!c->eof && (c->state != HTTP_CONN_OPEN || c->proto->wants_input(c))) {
@@ -122,6 +135,10 @@ void http_conn_watch(struct http_conn *c)
 static void conn_task(void *ctx)
 {
     struct http_conn *c = ctx;
+    if (!c->watch) {
+        http_conn_close(c);
+        return;
+    }
     if (c->cut) {
         conn_abort(c);
         return;
@@ -152,7 +169,7 @@ static ssize_t conn_recv(struct http_conn *c, char *buf, size_t size)
 /* Reads once; false: 'c' is freed. */
 static bool conn_read(struct http_conn *c)
 {
-    char buf[READ_SIZE];
+    UNINITIALIZED char buf[READ_SIZE];
     ssize_t n = conn_recv(c, buf, sizeof buf);
     if (n == -EAGAIN) {
         return true;

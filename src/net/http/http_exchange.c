@@ -3,6 +3,8 @@
 #include "base/log.h"
 #include "net/http/http_server_priv.h"
 
+#include <strings.h>
+
 LOG_MODULE("http");
 
 static struct log_limit header_limit;
@@ -96,11 +98,11 @@ void http_exchange_tell(struct http_exchange *x, bool now)
     }
 }
 
-char *http_error_text(const struct http_server *s, int status, const char *why,
-                      const char **ret_type)
+char *http_error_text(struct http_exchange *x, int status, const char *why, const char **ret_type)
 {
     struct strbuf out = STRBUF_INIT;
-    *ret_type = s->error_fn ? s->error_fn(status, why, &out) : NULL;
+    http_error_fn *fn = x->conn->server->error_fn;
+    *ret_type = fn ? fn(x, status, why, &out) : NULL;
     if (!*ret_type) {
         *ret_type = "text/plain; charset=utf-8";
         strbuf_addf(&out, "%d %s: %s\n", status, http1_reason(status), why);
@@ -123,6 +125,12 @@ const char *http_path(const struct http_exchange *x)
 const char *http_query(const struct http_exchange *x, const char *name)
 {
     return http1_param(&x->target, name);
+}
+
+bool http_query_at(const struct http_exchange *x, size_t i, const char **ret_name,
+                   const char **ret_value)
+{
+    return http1_param_at(&x->target, i, ret_name, ret_value);
 }
 
 const char *http_query_raw(const struct http_exchange *x)
@@ -245,6 +253,46 @@ void http_stream_on_drained(struct http_exchange *x, loop_fn *drained, void *ctx
 {
     x->drained = drained;
     x->drained_ctx = ctx;
+}
+
+void http_stream_cut(struct http_exchange *x)
+{
+    if (x->conn) {
+        x->conn->proto->stream_cut(x);
+    } else {
+        http_exchange_free(x);
+    }
+}
+
+/* Whether the comma-separated list has the word, in any case. */
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    while (list && *list) {
+        list += strspn(list, " \t,");
+        size_t size = strcspn(list, " \t,");
+        if (size == n && strncasecmp(list, word, n) == 0) {
+            return true;
+        }
+        list += size;
+    }
+    return false;
+}
+
+bool http_wants_upgrade(const struct http_exchange *x, const char *protocol)
+{
+    return has_word(http_header(x, "connection"), "upgrade") &&
+           has_word(http_header(x, "upgrade"), protocol);
+}
+
+struct duplex *http_upgrade(struct http_exchange *x, const char *protocol)
+{
+    if (!x->conn || !x->conn->proto->upgrade) {
+        return NULL;
+    }
+    x->gone = NULL;
+    loop_task_cancel(&x->task);
+    return x->conn->proto->upgrade(x, protocol);
 }
 
 void http_stream_end(struct http_exchange *x)

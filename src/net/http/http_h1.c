@@ -31,7 +31,7 @@ void h1_begin(struct http_conn *c)
 
 /* ---- responses ---- */
 
-/* Starts the head of the response to 'x' (NULL: to a request that could not be parsed). */
+/* Starts the head of the response to 'x'. */
 static void response_head(struct http_conn *c, struct http_exchange *x, int status,
                           const char *content_type, struct strbuf *b)
 {
@@ -40,11 +40,13 @@ static void response_head(struct http_conn *c, struct http_exchange *x, int stat
         h->keep_alive = false;
     }
     http1_start_response(b, status);
-    strbuf_addf(b, "Date: %s\r\n", http_server_date(c->server));
+    strbuf_adds(b, "Date: ");
+    strbuf_adds(b, http_server_date(c->server));
+    strbuf_add(b, "\r\n", 2);
     if (content_type && http1_add_header(b, "Content-Type", content_type) < 0) {
         log_limited(&header_limit, LOG_WARN, "malformed content type dropped", "status=%d", status);
     }
-    if (x && x->extra.size) {
+    if (x->extra.size) {
         strbuf_add(b, x->extra.data, x->extra.size);
     }
     if (!h->keep_alive) {
@@ -92,14 +94,13 @@ static void request_fail(struct http_conn *c, int status, const char *why)
 {
     struct h1_conn *h = &c->h1;
     const char *type;
-    if (h->x) {
-        http_exchange_free(TAKE(h->x));
-    }
+    struct http_exchange *x = h->x ? TAKE(h->x) : http_exchange_new(c, sizeof(struct h1_exchange));
     log_debug("request refused", "peer=%s status=%d reason=\"%s\"", c->peer, status, why);
     c->server->stats.errors++;
     h->keep_alive = h->is_head = false;
-    CLEANUP_FREE char *text = http_error_text(c->server, status, why, &type);
-    response_send(c, NULL, status, type, text, NULL, strlen(text));
+    CLEANUP_FREE char *text = http_error_text(x, status, why, &type);
+    response_send(c, x, status, type, text, NULL, strlen(text));
+    http_exchange_free(x);
 }
 
 static void h1_respond(struct http_exchange *x, int status, const char *content_type,
@@ -174,6 +175,43 @@ static void h1_stream_end(struct http_exchange *x)
 {
     stream_finish(x->conn, x);
     http_exchange_free(x);
+}
+
+/* What is queued is sent; the last chunk is missing then. */
+static void h1_stream_cut(struct http_exchange *x)
+{
+    struct http_conn *c = x->conn;
+    c->h1.x = NULL;
+    c->h1.keep_alive = false;
+    response_queued(c);
+    http_exchange_free(x);
+}
+
+/* ---- upgrades ---- */
+
+static struct duplex *h1_upgrade(struct http_exchange *x, const char *protocol)
+{
+    struct http_conn *c = x->conn;
+    struct h1_conn *h = &c->h1;
+    if (h->state != H1_HANDLER || h->minor == 0 || c->eof || c->out.n || x->body.size ||
+        c->server->draining) {
+        return NULL;
+    }
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    http1_start_response(&b, 101);
+    strbuf_addf(&b, "Date: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\n",
+                http_server_date(c->server), protocol);
+    if (x->extra.size) {
+        strbuf_add(&b, x->extra.data, x->extra.size);
+    }
+    strbuf_add(&b, "\r\n", 2);
+    struct duplex *d = http_conn_upgrade(c, h->in.data, h->in.size);
+    duplex_write(d, b.data, b.size);
+    strbuf_done(&h->in);
+    h->state = H1_UPGRADED;
+    h->x = NULL;
+    http_exchange_free(x);
+    return d;
 }
 
 /* ---- requests ---- */
@@ -438,4 +476,6 @@ const struct http_proto http_h1 = {
     .stream_write = h1_stream_write,
     .stream_queued = h1_stream_queued,
     .stream_end = h1_stream_end,
+    .stream_cut = h1_stream_cut,
+    .upgrade = h1_upgrade,
 };

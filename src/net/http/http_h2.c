@@ -318,7 +318,7 @@ static void fail(struct h2_exchange *h, int status, const char *why)
 {
     struct http_server *s = h->x.conn->server;
     const char *type;
-    CLEANUP_FREE char *text = http_error_text(s, status, why, &type);
+    CLEANUP_FREE char *text = http_error_text(&h->x, status, why, &type);
     log_debug("request refused", "peer=%s status=%d reason=\"%s\"", h->x.conn->peer, status, why);
     s->stats.errors++;
     answer(h, status, type, text, NULL, strlen(text));
@@ -384,6 +384,16 @@ static void h2_stream_end(struct http_exchange *x)
 {
     x->is_streaming = false;
     stream_finish(mine(x));
+}
+
+static void h2_stream_cut(struct http_exchange *x)
+{
+    struct h2_exchange *h = mine(x);
+    x->is_streaming = false;
+    h->state = SENDING;
+    if (!h->was_reset) {
+        reset(h, NGHTTP2_INTERNAL_ERROR);
+    }
 }
 
 /* ---- nghttp2's callbacks: requests ---- */
@@ -809,4 +819,5 @@ const struct http_proto http_h2 = {
     .stream_write = h2_stream_write,
     .stream_queued = h2_stream_queued,
     .stream_end = h2_stream_end,
+    .stream_cut = h2_stream_cut,
 };

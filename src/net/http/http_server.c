@@ -144,6 +144,34 @@ void http_server_conn_gone(struct http_server *s, struct http_source *src)
     }
 }
 
+/* A connection that was handed over; 'server' is NULL once that is freed. */
+struct upgraded {
+    struct list node;
+    struct http_server *server;
+    struct http_source *source;
+    struct duplex *stream;
+};
+
+static void upgraded_gone(void *ctx)
+{
+    struct upgraded *u = ctx;
+    list_remove(&u->node);
+    if (u->server) {
+        http_server_conn_gone(u->server, u->source);
+    }
+    free(u);
+}
+
+void http_server_conn_upgraded(struct http_server *s, struct http_source *src, struct duplex *d)
+{
+    struct upgraded *u = NEW(struct upgraded);
+    *u = (struct upgraded){.server = s, .source = src, .stream = d};
+    s->n_conns++;
+    src->n_conns++;
+    list_push_back(&s->upgraded, &u->node);
+    duplex_on_free(d, upgraded_gone, u);
+}
+
 /* The least important connection: one that is being closed, has been idle for longest, or has
  * not sent a request; among the first few of a kind, one whose client has most. NULL: none. */
 static struct http_conn *least_missed(struct http_server *s)
@@ -244,6 +272,27 @@ void http_server_stop_listening(struct http_server *s)
     loop_timer_disarm(s->accept_timer);
 }
 
+/* Breaks what was handed over; its users free it. */
+static void upgraded_break(struct http_server *s)
+{
+    struct upgraded *u;
+    LIST_FOREACH (u, struct upgraded, node, &s->upgraded) {
+        duplex_break(u->stream, -ESHUTDOWN);
+    }
+}
+
+/* What was handed over is no longer accounted for. */
+static void upgraded_forget(struct http_server *s)
+{
+    struct upgraded *u;
+    upgraded_break(s);
+    LIST_FOREACH (u, struct upgraded, node, &s->upgraded) {
+        list_remove(&u->node);
+        u->server = NULL;
+        http_server_conn_gone(s, u->source);
+    }
+}
+
 static void conns_close(struct http_server *s)
 {
     while (!list_is_empty(&s->conns)) {
@@ -266,6 +315,7 @@ static void drain_expired(void *ctx)
 {
     struct http_server *s = ctx;
     conns_close(s);
+    upgraded_break(s);
     loop_task_queue(&s->drained);
 }
 
@@ -302,6 +352,7 @@ struct http_server *http_server_new(struct loop *l, const struct http_limits *li
     s->fn = fn;
     s->ctx = ctx;
     list_init(&s->conns);
+    list_init(&s->upgraded);
     list_init(&s->handshakes);
     hmap_init(&s->sources);
     for (int i = 0; i < HTTP_WAIT_MAX; i++) {
@@ -405,6 +456,7 @@ struct http_server *http_server_free(struct http_server *s)
     s->draining = true;
     http_server_stop_listening(s);
     conns_close(s);
+    upgraded_forget(s);
     free(s->listeners);
     hmap_done(&s->sources);
     loop_task_cancel(&s->drained);

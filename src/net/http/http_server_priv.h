@@ -80,6 +80,7 @@ struct http_server {
     struct http_listener **listeners;
     size_t n_listeners, listeners_cap;
     struct list conns;
+    struct list upgraded; /* Connections that were handed over. */
     unsigned n_conns;
     struct hmap sources;
     uint64_t body_bytes; /* Bodies of all unanswered requests. */
@@ -102,6 +103,8 @@ struct http_server {
 
 /* The value of the header Date, made once a second. */
 const char *http_server_date(struct http_server *s);
+/* Accounts for a connection that is handed over, until the duplex is freed. */
+void http_server_conn_upgraded(struct http_server *s, struct http_source *src, struct duplex *d);
 /* Accounts for a freed connection. */
 void http_server_conn_gone(struct http_server *s, struct http_source *src);
 
@@ -131,8 +134,11 @@ struct http_proto {
                     struct blob *blob, size_t size);
     void (*stream_begin)(struct http_exchange *x, int status, const char *content_type);
     int (*stream_write)(struct http_exchange *x, struct blob *b);
+    /* See http_upgrade; NULL: the protocol has no upgrades. */
+    struct duplex *(*upgrade)(struct http_exchange *x, const char *protocol);
     size_t (*stream_queued)(const struct http_exchange *x);
     void (*stream_end)(struct http_exchange *x);
+    void (*stream_cut)(struct http_exchange *x);
 };
 extern const struct http_proto http_h1, http_h2;
 
@@ -144,6 +150,7 @@ enum h1_state {
     H1_HANDLER,   /* The handler has the request and has not answered. */
     H1_STREAMING, /* The user is sending a stream. */
     H1_SENDING,   /* The whole response is queued. */
+    H1_UPGRADED,  /* The socket was handed over; the rest is freed by the task. */
 };
 
 /* One request at a time: further requests of the client wait in 'in', or in the kernel. */
@@ -192,6 +199,8 @@ struct http_conn {
 void http_conn_new(struct http_listener *l, int fd, struct http_source *src, const char *peer);
 /* Closes and frees 'c'. */
 void http_conn_close(struct http_conn *c);
+/* Hands the socket over, with the bytes that were read already.  The task frees 'c' soon. */
+struct duplex *http_conn_upgrade(struct http_conn *c, const void *early, size_t size);
 /* Everything was sent. */
 void http_conn_linger(struct http_conn *c);
 void http_conn_wait(struct http_conn *c, enum http_wait kind);
@@ -236,6 +245,5 @@ void http_exchange_drop_body(struct http_exchange *x);
  * or for a stream with 'now' at once. */
 void http_exchange_orphan(struct http_exchange *x);
 void http_exchange_tell(struct http_exchange *x, bool now);
-/* The text of an error of the server itself; '*ret_type' is its type. */
-char *http_error_text(const struct http_server *s, int status, const char *why,
-                      const char **ret_type);
+/* The text of an error of the server itself, whose headers 'x' gets; '*ret_type' is its type. */
+char *http_error_text(struct http_exchange *x, int status, const char *why, const char **ret_type);

@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#define EXEC_MS 200 /* Longest that an exec takes. */
 #define COLLECT_MAX ((size_t) 1 << 20)
 #define PASS_FD_FIRST 3
 #define PASS_FD_MAX 16
@@ -347,12 +349,35 @@ int process_run(const struct process_spec *s, uint64_t timeout_ms, struct strbuf
     return 0;
 }
 
+/* Whether the process has ended, maybe without having been reaped. */
+static bool has_ended(pid_t pid)
+{
+    char path[64];
+    CLEANUP_STRBUF struct strbuf stat = STRBUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int) pid);
+    if (file_read(path, COLLECT_MAX, &stat, NULL) < 0) {
+        return true;
+    }
+    const char *state = strrchr(strbuf_cstr(&stat), ')');
+    return !state || !state[1] || state[2] == 'Z' || state[2] == 'X';
+}
+
 bool process_is(pid_t pid, const char *needle)
 {
+    static const struct timespec pause = {.tv_nsec = 1000000};
     char path[64];
     CLEANUP_STRBUF struct strbuf cmd = STRBUF_INIT;
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int) pid);
-    if (file_read(path, COLLECT_MAX, &cmd, NULL) < 0 || !cmd.size) {
+    /* It is empty for a moment while the process executes another program. */
+    for (unsigned i = 0; i < EXEC_MS && cmd.size == 0; i++) {
+        if (file_read(path, COLLECT_MAX, &cmd, NULL) < 0 || (cmd.size == 0 && has_ended(pid))) {
+            return false;
+        }
+        if (cmd.size == 0) {
+            nanosleep(&pause, NULL);
+        }
+    }
+    if (cmd.size == 0) {
         return false;
     }
     for (size_t i = 0; i < cmd.size; i++) {

@@ -205,7 +205,24 @@ int pki_csr_read(const char *pem, struct pki_csr *ret, struct err *e)
 
 /* ---- making ---- */
 
+/* The alternative names as an extension of the request. */
+static void add_names(X509_REQ *q, const char *const *names, size_t n)
+{
+    STACK_OF(X509_EXTENSION) *list = NULL;
+    GENERAL_NAMES *alt = pki_alt_names(names, n);
+    pki_check(X509V3_add1_i2d(&list, NID_subject_alt_name, alt, 0, X509V3_ADD_DEFAULT));
+    pki_check(X509_REQ_add_extensions(q, list));
+    sk_X509_EXTENSION_pop_free(list, X509_EXTENSION_free);
+    GENERAL_NAMES_free(alt);
+}
+
 void pki_csr_make(const char *cn, const char *const *o, size_t n_o, char **ret_csr, char **ret_key)
+{
+    pki_csr_make_server(cn, o, n_o, NULL, 0, ret_csr, ret_key);
+}
+
+void pki_csr_make_server(const char *cn, const char *const *o, size_t n_o, const char *const *names,
+                         size_t n_names, char **ret_csr, char **ret_key)
 {
     EVP_PKEY *key = pki_must(EVP_EC_gen("P-256"));
     X509_REQ *q = pki_must(X509_REQ_new());
@@ -216,6 +233,9 @@ void pki_csr_make(const char *cn, const char *const *o, size_t n_o, char **ret_c
     }
     pki_name_add(X509_REQ_get_subject_name(q), NID_commonName, cn);
     pki_check(X509_REQ_set_pubkey(q, key));
+    if (n_names) {
+        add_names(q, names, n_names);
+    }
     pki_check(X509_REQ_sign(q, key, EVP_sha256()));
     pki_check(PEM_write_bio_X509_REQ(b, q));
     long size = BIO_get_mem_data(b, &p);

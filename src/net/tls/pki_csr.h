@@ -27,6 +27,10 @@ int pki_csr_read(const char *pem, struct pki_csr *ret, struct err *e);
 /* A request with a new key: both PEM, owned. */
 void pki_csr_make(const char *cn, const char *const *o, size_t n_o, char **ret_csr, char **ret_key);
 
+/* The same with the names and addresses of a server. */
+void pki_csr_make_server(const char *cn, const char *const *o, size_t n_o, const char *const *names,
+                         size_t n_names, char **ret_csr, char **ret_key);
+
 /* Checks that a Node can have the NAME of the common name "system:node:NAME" and, for a server's
  * certificate, that hosts can have the alternative names and addresses. Other common names are
  * not checked. -EINVAL names the wrong one. */

@@ -30,6 +30,7 @@ static const unsigned char client_alpn_http2[] = "\x02h2";
 struct tls_context {
     SSL_CTX *ctx;
     char *server_name;
+    char *server_user; /* NULL: any. */
     bool insecure, http2;
 };
 
@@ -44,6 +45,7 @@ struct tls {
     bool read_wants_write, write_wants_read;
     int sys_error; /* Result of the last system call; negative errno. */
     char *host;    /* Name required in the server's certificate. */
+    char *user;    /* Common name required in it; NULL: any. */
     char *invalid; /* The problem with the peer's certificate. */
 };
 
@@ -419,6 +421,7 @@ int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret
     t->insecure = cfg->insecure;
     t->http2 = cfg->http2;
     t->server_name = cfg->server_name ? xstrdup(cfg->server_name) : NULL;
+    t->server_user = cfg->server_user ? xstrdup(cfg->server_user) : NULL;
     *ret = t;
     return 0;
 }
@@ -428,6 +431,7 @@ struct tls_context *tls_context_free(struct tls_context *t)
     if (t) {
         SSL_CTX_free(t->ctx);
         free(t->server_name);
+        free(t->server_user);
         free(t);
     }
     return NULL;
@@ -460,6 +464,7 @@ struct tls *tls_connect(struct tls_context *t, int fd, const char *host)
 {
     struct tls *c = conn_new(t, fd);
     c->host = xstrdup(t->server_name ? t->server_name : host);
+    c->user = t->server_user ? xstrdup(t->server_user) : NULL;
     c->http2 = t->http2;
     SSL_set_connect_state(c->ssl);
     X509_VERIFY_PARAM *param = SSL_get0_param(c->ssl);
@@ -476,6 +481,7 @@ struct tls *tls_free(struct tls *c)
 {
     if (c) {
         SSL_free(c->ssl);
+        free(c->user);
         free(c->host);
         free(c->invalid);
         free(c);
@@ -562,6 +568,22 @@ static int call_result(struct tls *c, int r, unsigned *ret_want, struct err *e)
     }
 }
 
+/* Checks the common name of the server's certificate, which is verified by now. */
+static int check_user(struct tls *c, struct err *e)
+{
+    if (!c->user) {
+        return 0;
+    }
+    struct tls_identity *id = tls_peer_identity(c);
+    int r = id && streq(id->cn, c->user)
+                ? 0
+                : err_set(e, -EKEYREJECTED, "the server's certificate is of \"%.100s\", not of %s",
+                          id ? id->cn : "", c->user);
+    c->failed = r < 0;
+    tls_identity_unref(id);
+    return r;
+}
+
 int tls_handshake(struct tls *c, struct err *e)
 {
     ERR_clear_error();
@@ -577,7 +599,7 @@ int tls_handshake(struct tls *c, struct err *e)
     }
     if (r == 1) {
         c->established = true;
-        return 0;
+        return check_user(c, e);
     }
     r = call_result(c, r, &c->want, e);
     if (r == 0) {

@@ -35,6 +35,8 @@ struct tls_client_config {
     const char *cert, *key;
     /* Name expected in the server's certificate; NULL: the host of tls_connect. */
     const char *server_name;
+    /* Common name that the server's certificate must have beside that name; NULL: any. */
+    const char *server_user;
     bool insecure; /* The server's certificate is not verified. */
     bool http2;    /* Use HTTP/2, which the server must confirm, and not HTTP/1.1 (ALPN). */
 };

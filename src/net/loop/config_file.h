@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the configuration files of all daemons share: how a file is read, its log levels, and the
+ * name of the host where the file names none.
+ *
+ * The keys are rows of each daemon (wire/options.h).  Any thread, while it starts. */
+#pragma once
+
+#include "wire/json.h"
+
+/* Reads the document 'doc' into 'config'; 'dir' is the folder of the file, from which relative paths
+ * are taken; NULL: unknown. */
+typedef int config_file_fn(void *config, const struct json *doc, const char *dir, struct err *e);
+/* Calls 'read' for the YAML or JSON file 'path', of at most 1 MiB.  Errors name the file. */
+int config_file_load(const char *path, config_file_fn *read, void *config, struct err *e);
+
+/* Sets the levels of the log by the value of logLevel; NULL: they stay.  -EINVAL names what is no
+ * level. */
+int config_file_set_log(const char *levels, struct err *e);
+
+/* The name of this host in lower case: the default of nodeName. */
+#define CONFIG_HOST_NAME_SIZE 256
+void config_file_host_name(char out[CONFIG_HOST_NAME_SIZE]);
