@@ -106,7 +106,8 @@ static void connect_next(struct etcd_store *s)
     const struct etcd_endpoint *ep = endpoint_now(s);
     struct err e = {0};
     s->state = ETCD_CONNECTING;
-    struct h2_address address = {ep->address, ep->port, ep->name, s->tls};
+    struct h2_address address = {
+        .address = ep->address, .port = ep->port, .name = ep->name, .tls = s->tls};
     if (rpc_connect(s->base.loop, &address, &ops, s, &s->rpc, &e) < 0) {
         etcd_fail(s, "%s", e.text);
     }
