@@ -2,9 +2,8 @@
 #include "client/join_token.h"
 
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/timeutil.h"
-
-#include <sys/random.h>
 
 #define ID_SIZE 6
 #define SECRET_SIZE 16
@@ -16,9 +15,7 @@ static char random_letter(void)
 {
     unsigned char b;
     do {
-        if (getrandom(&b, 1, 0) != 1) {
-            abort();
-        }
+        random_bytes(&b, 1);
     } while (b >= 252); /* 7 times 36 */
     return letters[b % 36];
 }

@@ -295,4 +295,10 @@ void controller_set_write_metrics(const struct controller_set *s, struct strbuf 
             }
         }
     }
+    for (size_t i = 0; i < s->n; i++) {
+        const struct running *r = &s->running[i];
+        if (r->queue && r->row->controller->write_metrics) {
+            r->row->controller->write_metrics(r->state, out);
+        }
+    }
 }

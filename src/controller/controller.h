@@ -57,6 +57,8 @@ struct controller {
     /* The controller waits for more than its watches and calls workqueue_start itself. */
     bool starts_queue;
     work_fn *reconcile; /* Reconciles a key; its context is the state. */
+    /* Writes metrics of its own in Prometheus' text format, while it runs; may be NULL. */
+    void (*write_metrics)(void *state, struct strbuf *out);
     /* Releases the state; queue and informers are freed already. */
     void (*stop)(void *state);
 };

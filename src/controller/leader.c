@@ -4,11 +4,11 @@
 #include "base/backoff.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 
 LOG_MODULE("leader");
 
@@ -57,12 +57,10 @@ static uint64_t term_ms(const struct leader *e)
 
 static void new_identity(struct leader *e)
 {
-    uint64_t number = 0;
-    if (getrandom(&number, sizeof number, 0) != sizeof number) {
-        number = time_mono_ns(); /* Cannot happen on Linux for so few bytes. */
-    }
+    char number[2 * 8 + 1];
+    random_hex(number, 8);
     free(e->identity);
-    e->identity = xasprintf("%s_%016llx", e->who, (unsigned long long) number);
+    e->identity = xasprintf("%s_%s", e->who, number);
 }
 
 static const char *holder_of(const struct json *lease)

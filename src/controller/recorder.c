@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/recorder.h"
 
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -17,6 +18,8 @@ LOG_MODULE("events");
 #define MAX_OBJECTS 4096
 
 struct pending {
+    struct list node; /* In 'fresh' until its time has come. */
+    char *key;
     struct json *event;
     unsigned tries;
     bool sent; /* The request under way has it; false again when the same happens meanwhile. */
@@ -24,6 +27,9 @@ struct pending {
 
 struct recorder {
     struct workqueue *queue;
+    struct list fresh; /* Of struct pending. */
+    struct loop_timer *timer;
+    uint64_t delay_ms;
     struct smap pending; /* "namespace/name" to struct pending: one for each key of the queue. */
     char *component;
     struct log_limit limit;
@@ -75,9 +81,16 @@ static void pending_free(void *p)
 {
     struct pending *pe = p;
     if (pe) {
+        list_remove(&pe->node);
+        free(pe->key);
         json_free(pe->event);
         free(pe);
     }
+}
+
+static int64_t count_of(const struct json *event)
+{
+    return json_get_int_or(json_get(event, "count"), 1);
 }
 
 static char *event_path(const struct json *event, bool with_name)
@@ -153,7 +166,7 @@ static void written(void *ctx, struct work *w, int error, const char *text, stru
     }
 }
 
-/* An equal Event exists: increments its count. */
+/* An equal Event exists: adds to its count. */
 static void got(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct recorder *r = ctx;
@@ -163,7 +176,8 @@ static void got(void *ctx, struct work *w, int error, const char *text, struct j
         return;
     }
     CLEANUP(json_free) struct json *event = json_clone(obj);
-    json_set_int(event, "count", json_get_int_or(json_get(event, "count"), 1) + 1);
+    /* A repetition that came since the request began counts itself. */
+    json_set_int(event, "count", count_of(event) + (p->sent ? count_of(p->event) : 1));
     json_set_string(event, "lastTimestamp", json_path_string(p->event, "lastTimestamp", NULL));
     CLEANUP_FREE char *path = event_path(event, true);
     work_request(w, "PUT", path, event, written);
@@ -185,15 +199,27 @@ static void record(void *ctx, struct work *w, const char *key)
 {
     struct recorder *r = ctx;
     struct pending *p = smap_get(&r->pending, key);
+    list_remove(&p->node); /* A repetition that waits is sent by a retry of the one before it. */
     p->sent = true;
     CLEANUP_FREE char *path = event_path(p->event, false);
     work_request(w, "POST", path, p->event, created);
+}
+
+static void send_fresh(void *ctx)
+{
+    struct recorder *r = ctx;
+    while (!list_is_empty(&r->fresh)) {
+        const struct pending *p = CONTAINER_OF(list_pop_front(&r->fresh), struct pending, node);
+        workqueue_add(r->queue, p->key);
+    }
 }
 
 struct recorder *recorder_new(struct loop *l, struct api_client *client, const char *component)
 {
     struct recorder *r = NEW(struct recorder);
     r->component = xstrdup(component);
+    list_init(&r->fresh);
+    r->timer = loop_timer_new(l, send_fresh, r);
     smap_init(&r->pending, pending_free);
     recorder_limit_init(&r->budget);
     r->queue = workqueue_new(l, client, PARALLEL, record, r);
@@ -205,12 +231,18 @@ struct recorder *recorder_free(struct recorder *r)
 {
     if (r) {
         workqueue_free(r->queue);
+        loop_timer_free(r->timer);
         smap_done(&r->pending);
         recorder_limit_done(&r->budget);
         free(r->component);
         free(r);
     }
     return NULL;
+}
+
+void recorder_set_delay(struct recorder *r, uint64_t ms)
+{
+    r->delay_ms = ms;
 }
 
 size_t recorder_waiting(const struct recorder *r)
@@ -236,7 +268,17 @@ void recorder_event(struct recorder *r, const char *api_version, const char *kin
     struct pending *p = NEW(struct pending);
     p->event = recorder_make(api_version, kind, object, type, reason, message, r->component,
                              time_wall_ms());
-    CLEANUP_FREE char *key = xasprintf("%s/%s", obj_namespace(p->event), obj_name(p->event));
-    smap_set(&r->pending, key, p);
-    workqueue_add(r->queue, key);
+    p->key = xasprintf("%s/%s", obj_namespace(p->event), obj_name(p->event));
+    const struct pending *same = smap_get(&r->pending, p->key);
+    if (same && !same->sent) {
+        json_set_int(p->event, "count", count_of(same->event) + 1);
+        json_set_string(p->event, "firstTimestamp", json_get_text(same->event, "firstTimestamp"));
+    }
+    list_push_back(&r->fresh, &p->node);
+    smap_set(&r->pending, p->key, p);
+    if (!r->delay_ms) {
+        send_fresh(r);
+    } else if (!loop_timer_armed(r->timer)) {
+        loop_timer_arm(r->timer, r->delay_ms);
+    }
 }

@@ -20,6 +20,10 @@
 struct recorder;
 /* 'component' (copied) names the source: "tenet-master". */
 struct recorder *recorder_new(struct loop *l, struct api_client *client, const char *component);
+/* How long Events wait before they are sent; 0, the default: not at all.  A registry on a disk
+ * commits in the order of arrival, so an Event that is sent at once holds up the status that it is
+ * about; those that wait are committed together. */
+void recorder_set_delay(struct recorder *r, uint64_t ms);
 /* The number of Events that were not sent yet. */
 size_t recorder_waiting(const struct recorder *r);
 /* Frees the recorder; Events that were not sent yet are lost. */

@@ -3,10 +3,10 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "base/random.h"
 #include "base/str.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -357,9 +357,7 @@ static void check_answer(struct question *q, const uint8_t *data, size_t size)
 
 static size_t write_question(struct question *q, uint8_t *out)
 {
-    if (getrandom(&q->id, sizeof q->id, 0) != sizeof q->id) {
-        abort();
-    }
+    random_bytes(&q->id, sizeof q->id);
     return dns_query_write(q->id, &q->key.name, q->key.type, q->edns, q->key.dnssec_ok, out);
 }
 
