@@ -139,6 +139,12 @@ static void show_serving(const void *key, const void *value, struct json *k, str
     json_set_bool(v, "serving", *(const __u32 *) value);
 }
 
+static void set_chosen(struct json *o, const char *name, const struct ebpf_chosen *c)
+{
+    struct ebpf_backend b = {.addr = c->addr, .port = c->port};
+    set_backend(o, name, &b);
+}
+
 static void show_connection(const void *key, const void *value, struct json *k, struct json *v)
 {
     const struct ebpf_connection_key *c = key;
@@ -146,8 +152,11 @@ static void show_connection(const void *key, const void *value, struct json *k, 
     json_set(k, "from", json_stringf("%s:%u", IP4_TEXT(ntohl(c->src)), ntohs(c->src_port)));
     json_set(k, "to", json_stringf("%s:%u", IP4_TEXT(ntohl(c->dst)), ntohs(c->dst_port)));
     json_set_string(k, "protocol", explain_proto_name(c->protocol));
-    set_backend(v, c->dir == EBPF_DIR_REPLY ? "comesFromService" : "goesToBackend",
-                &chosen->backend);
+    set_chosen(v, c->dir == EBPF_DIR_REPLY ? "comesFromService" : "goesToBackend", chosen);
+    if (chosen->client_port) {
+        json_set_int(v, c->dir == EBPF_DIR_REPLY ? "clientPort" : "clientPortThere",
+                     ntohs(chosen->client_port));
+    }
 }
 
 static void show_affinity(const void *key, const void *value, struct json *k, struct json *v)
@@ -156,7 +165,7 @@ static void show_affinity(const void *key, const void *value, struct json *k, st
     const struct ebpf_chosen *chosen = value;
     set_service(k, &a->service);
     set_addr(k, "client", a->client);
-    set_backend(v, "backend", &chosen->backend);
+    set_chosen(v, "backend", chosen);
 }
 
 static void show_refusals(const void *key, const void *value, struct json *k, struct json *v)

@@ -66,10 +66,11 @@ INLINE int answer_itself(struct packet_ctx *ctx)
         return ctx->pkt->ip.daddr == itself ? TO_SENDER : TO_NOBODY;
     }
     if (asked) {
-        lead_fragments(ctx, asked->backend.addr, itself);
+        lead_fragments(ctx, asked->addr, itself);
     }
-    if (!asked || rewrite(ctx, SOURCE, asked->backend.addr, asked->backend.port) < 0 ||
-        rewrite(ctx, DESTINATION, itself, ctx->pkt->dst_port) < 0) {
+    if (!asked || rewrite(ctx, SOURCE, asked->addr, asked->port) < 0 ||
+        rewrite(ctx, DESTINATION, itself,
+                asked->client_port ? asked->client_port : ctx->pkt->dst_port) < 0) {
         return DROPPED(EBPF_SERVICE_INVALID);
     }
     return TO_SENDER;

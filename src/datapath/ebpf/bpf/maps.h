@@ -179,9 +179,17 @@ struct ebpf_affinity_key {
     __be32 client;
 };
 struct ebpf_chosen {
-    struct ebpf_backend backend; /* With EBPF_DIR_REPLY the service's address and port. */
-    __u32 asked_s;               /* EBPF_AFFINITY: when the client last connected. */
+    __be32 addr; /* The backend's address and port; with EBPF_DIR_REPLY the service's. */
+    __be16 port;
+    /* The client's port beyond the translation, which the backend sees; with EBPF_DIR_REPLY the
+     * client's own. 0: there is one port. */
+    __be16 client_port;
+    __u32 asked_s; /* EBPF_AFFINITY: when the client last connected. */
 };
+/* Where the datapath takes ports of clients from when two connections would be the same beyond the
+ * translation: above those that Linux gives to sockets (ip_local_port_range). */
+#define EBPF_CLIENT_PORT_FIRST 61000
+#define EBPF_CLIENT_PORTS 4096
 
 /* ICMP errors and upcalls for pods, by address: at most EBPF_REFUSALS_A_SECOND each. Written by the
  * programs. */

@@ -114,7 +114,10 @@ static __attribute__((noinline)) int restore_quote(struct packet_ctx *ctx)
     if (!asked) {
         return 0;
     }
-    struct ebpf_backend service = asked->backend;
+    struct ebpf_chosen service = *asked;
+    if (service.client_port && requote(ctx, &q, SOURCE, q.ip.saddr, service.client_port) < 0) {
+        return -1;
+    }
     return requote(ctx, &q, DESTINATION, service.addr, service.port) < 0 ||
                    (ctx->pkt->ip.saddr == q.ip.daddr && readdress(ctx, SOURCE, service.addr) < 0)
                ? -1
@@ -136,22 +139,26 @@ static __attribute__((noinline)) int follow_quote(struct packet_ctx *ctx)
         if (!asked) {
             return 0;
         }
-        struct ebpf_backend service = asked->backend;
+        struct ebpf_chosen service = *asked;
+        __be16 port = service.client_port ? service.client_port : q.ports[0];
         return requote(ctx, &q, DESTINATION, service.addr, service.port) == 0 &&
-               requote(ctx, &q, SOURCE, pod, q.ports[0]) == 0 &&
+               requote(ctx, &q, SOURCE, pod, port) == 0 &&
                readdress(ctx, SOURCE, service.addr) == 0 && readdress(ctx, DESTINATION, pod) == 0;
     }
     const struct ebpf_chosen *c = quoted_connection(&q, EBPF_DIR_ORIGINAL);
     if (!c) {
         return 0;
     }
-    struct ebpf_backend backend = c->backend;
+    struct ebpf_chosen backend = *c;
     if (requote(ctx, &q, SOURCE, backend.addr, backend.port) < 0 ||
         readdress(ctx, DESTINATION, backend.addr) < 0) {
         return 0;
     }
-    return backend.addr != pod || (requote(ctx, &q, DESTINATION, itself, q.ports[1]) == 0 &&
-                                   readdress(ctx, SOURCE, itself) == 0);
+    __be16 port = backend.client_port ? backend.client_port : q.ports[1];
+    if (backend.addr != pod) {
+        return port == q.ports[1] || requote(ctx, &q, DESTINATION, pod, port) == 0;
+    }
+    return requote(ctx, &q, DESTINATION, itself, port) == 0 && readdress(ctx, SOURCE, itself) == 0;
 }
 
 /* ---- both ---- */

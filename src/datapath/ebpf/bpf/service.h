@@ -37,6 +37,8 @@ struct {
     __type(value, struct ebpf_chosen);
 } tenet_affinity SEC(".maps");
 
+#define CLIENT_PORT_TRIES 4
+
 /* Gives a backend's answer the address of the service that was asked. */
 INLINE int restore_service(struct packet_ctx *ctx)
 {
@@ -51,8 +53,15 @@ INLINE int restore_service(struct packet_ctx *ctx)
     }
     struct ebpf_connection_key key = connection_of(ctx, EBPF_DIR_REPLY);
     const struct ebpf_chosen *asked = bpf_map_lookup_elem(&tenet_conns, &key);
-    lead_fragments(ctx, asked ? asked->backend.addr : 0, 0);
-    return asked ? rewrite(ctx, SOURCE, asked->backend.addr, asked->backend.port) : 0;
+    lead_fragments(ctx, asked ? asked->addr : 0, 0);
+    if (!asked) {
+        return 0;
+    }
+    if (UNLIKELY(asked->client_port) &&
+        rewrite(ctx, DESTINATION, ctx->pkt->ip.daddr, asked->client_port) < 0) {
+        return -1;
+    }
+    return rewrite(ctx, SOURCE, asked->addr, asked->port);
 }
 
 INLINE const struct ebpf_service *find_service(const struct packet_ctx *ctx,
@@ -81,7 +90,8 @@ INLINE const struct ebpf_backend *backend_at(const struct ebpf_service_key *serv
 /* Whether the chosen backend still serves. */
 INLINE int serves(const struct ebpf_service_key *service, const struct ebpf_chosen *c)
 {
-    struct ebpf_serving_key key = {.service = *service, .backend = c->backend};
+    struct ebpf_serving_key key = {.service = *service,
+                                   .backend = {.addr = c->addr, .port = c->port}};
     return bpf_map_lookup_elem(&tenet_serving, &key) != NULL;
 }
 
@@ -103,7 +113,7 @@ INLINE int choose(const struct packet_ctx *ctx, const struct ebpf_service_key *k
         if (!b) {
             return -1;
         }
-        *ret = (struct ebpf_chosen){.backend = *b};
+        *ret = (struct ebpf_chosen){.addr = b->addr, .port = b->port};
     }
     ret->asked_s = now;
     if (s->affinity_s && !options.dry) {
@@ -134,7 +144,7 @@ INLINE void forget_service(const struct packet_ctx *ctx)
 }
 
 /* Sends the packet to that backend instead; returns 0, or the cause of a drop. */
-INLINE __u32 send_to(struct packet_ctx *ctx, const struct ebpf_backend *b)
+INLINE __u32 send_to(struct packet_ctx *ctx, const struct ebpf_chosen *b)
 {
     /* A pod reaches itself from an address that no pod has, so that it answers to that address. */
     int itself = b->addr == ctx->pkt->ip.saddr;
@@ -142,11 +152,54 @@ INLINE __u32 send_to(struct packet_ctx *ctx, const struct ebpf_backend *b)
     ctx->pkt->asked_port = ctx->pkt->dst_port;
     ctx->pkt->translated = 1;
     lead_fragments(ctx, itself ? bpf_htonl(ITSELF) : 0, b->addr);
+    __be32 from = itself ? bpf_htonl(ITSELF) : ctx->pkt->ip.saddr;
+    __be16 port = b->client_port ? b->client_port : ctx->pkt->src_port;
     if (rewrite(ctx, DESTINATION, b->addr, b->port) < 0 ||
-        (itself && rewrite(ctx, SOURCE, bpf_htonl(ITSELF), ctx->pkt->src_port) < 0)) {
+        ((itself || b->client_port) && rewrite(ctx, SOURCE, from, port) < 0)) {
         return EBPF_SERVICE_INVALID;
     }
     return EBPF_NOT_DROPPED;
+}
+
+/* The key of the answers to this packet once it is sent to 'b'. */
+INLINE struct ebpf_connection_key answers_of(const struct packet_ctx *ctx,
+                                             const struct ebpf_chosen *b)
+{
+    return (struct ebpf_connection_key){
+        .src = b->addr,
+        .dst = b->addr == ctx->pkt->ip.saddr ? bpf_htonl(ITSELF) : ctx->pkt->ip.saddr,
+        .src_port = b->port,
+        .dst_port = b->client_port ? b->client_port : ctx->pkt->src_port,
+        .protocol = ctx->pkt->ip.protocol,
+        .dir = EBPF_DIR_REPLY};
+}
+
+/* Whether the answers to this packet, sent to 'b', would be those of a connection to another
+ * service, as the client used one port for both. */
+INLINE int is_taken(const struct packet_ctx *ctx, const struct ebpf_chosen *b)
+{
+    struct ebpf_connection_key back = answers_of(ctx, b);
+    const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
+    return was && (was->addr != ctx->pkt->ip.daddr || was->port != ctx->pkt->dst_port);
+}
+
+/* Gives the connection another port of the client when its own is taken. If none is found in a few
+ * tries, the older connection loses its answers. */
+INLINE void choose_port(const struct packet_ctx *ctx, struct ebpf_chosen *b)
+{
+    if (LIKELY(!is_taken(ctx, b))) {
+        return;
+    }
+    __u32 first = bpf_get_prandom_u32();
+#pragma unroll
+    for (int i = 0; i < CLIENT_PORT_TRIES; i++) {
+        __u32 port = EBPF_CLIENT_PORT_FIRST + (first + i * 1021u) % EBPF_CLIENT_PORTS;
+        b->client_port = bpf_htons((__u16) port);
+        if (!is_taken(ctx, b)) {
+            return;
+        }
+    }
+    b->client_port = 0;
 }
 
 /* Sends the pod's packet to a backend of the service; returns 0, or the cause of a drop. */
@@ -168,11 +221,14 @@ static __attribute__((noinline)) __u32 translate(struct packet_ctx *ctx,
         chosen = *c;
     } else if (choose(ctx, key, s, &chosen) < 0) {
         return s->flags & EBPF_SERVICE_IDLE ? EBPF_SERVICE_IS_IDLE : EBPF_SERVICE_NO_ENDPOINTS;
+    } else {
+        choose_port(ctx, &chosen);
     }
-    struct ebpf_chosen asked = {
-        .backend = {.addr = ctx->pkt->ip.daddr, .port = ctx->pkt->dst_port}};
+    struct ebpf_chosen asked = {.addr = ctx->pkt->ip.daddr,
+                                .port = ctx->pkt->dst_port,
+                                .client_port = chosen.client_port ? ctx->pkt->src_port : 0};
     __be32 from = ctx->pkt->ip.saddr;
-    __u32 cause = send_to(ctx, &chosen.backend);
+    __u32 cause = send_to(ctx, &chosen);
     if (cause != EBPF_NOT_DROPPED) {
         return cause;
     }
@@ -182,8 +238,8 @@ static __attribute__((noinline)) __u32 translate(struct packet_ctx *ctx,
     }
     struct ebpf_connection_key back = answers_to(ctx);
     const struct ebpf_chosen *was = bpf_map_lookup_elem(&tenet_conns, &back);
-    if (!was || was->backend.addr != asked.backend.addr ||
-        was->backend.port != asked.backend.port) {
+    if (!was || was->addr != asked.addr || was->port != asked.port ||
+        was->client_port != asked.client_port) {
         bpf_map_update_elem(&tenet_conns, &back, &asked, BPF_ANY);
     }
     if (!c) {
@@ -198,5 +254,5 @@ INLINE __u32 go_on(struct packet_ctx *ctx)
     struct ebpf_connection_key original = connection_of(ctx, EBPF_DIR_ORIGINAL);
     const struct ebpf_chosen *c =
         ctx->pkt->begins ? NULL : bpf_map_lookup_elem(&tenet_conns, &original);
-    return c ? send_to(ctx, &c->backend) : EBPF_NOT_DROPPED;
+    return c ? send_to(ctx, c) : EBPF_NOT_DROPPED;
 }
