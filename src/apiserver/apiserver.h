@@ -40,6 +40,14 @@ struct apiserver_security {
     struct audit_log *audit; /* NULL: no audit.  Borrowed, and must outlive the server. */
 };
 
+/* How nodes are asked for logs and processes: PEM texts. */
+struct apiserver_kubelets {
+    const char *ca;         /* The authority of the nodes' serving certificates. */
+    const char *cert, *key; /* The API server's own certificate for nodes. */
+};
+/* Frees the texts. */
+void apiserver_kubelets_done(struct apiserver_kubelets *k);
+
 struct service_ranges; /* sdn/service_ranges.h */
 struct node_rules;     /* sdn/address.h */
 
@@ -65,6 +73,12 @@ struct apiserver_config {
     /* Names of admission plug-ins to disable (NULL at the end; NULL: none), as
      * admission_check_disabled accepts them; borrowed until apiserver_new returns. */
     const char *const *admission_disabled;
+    /* The node selector of projects without one of their own, "label=value,..."; NULL: none.
+     * Borrowed. */
+    const char *default_node_selector;
+    /* Labels that only users who may bind pods may name in node selectors (NULL at the end; NULL:
+     * no constraints, also for nodeName).  Borrowed. */
+    const char *const *node_selector_blacklist;
     /* NULL: everyone is trusted, as the user system:admin of system:masters. */
     const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */
@@ -76,8 +90,12 @@ struct apiserver_config {
  * end; NULL: none).  -EINVAL: an unknown name; -EPERM: a plug-in that must not be disabled, with
  * the consequence of disabling it. */
 int admission_check_disabled(const char *const *names, struct err *e);
+/* Checks a node selector of the configuration: "label=value,label=value".  -EINVAL. */
+int admission_check_node_selector(const char *text, struct err *e);
 
 struct apiserver;
+/* Sets, or replaces, the certificates for nodes (copied); without them there are no streams. */
+void apiserver_set_kubelets(struct apiserver *a, const struct apiserver_kubelets *k);
 /* 'cfg' may be NULL; it is copied.  'l' and 's' must outlive the server. */
 struct apiserver *apiserver_new(struct loop *l, struct store *s,
                                 const struct apiserver_config *cfg);

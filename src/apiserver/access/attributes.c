@@ -108,6 +108,10 @@ static void parse_resource(struct attributes *a, struct reader *r)
     bool itself = project || (streq(a->resource, "namespaces") && !a->in_namespace);
     a->name = segment(r);
     a->subresource = segment(r);
+    if (streq(a->subresource, "proxy")) {
+        a->rest = r->at; /* "/" alone, or "" */
+        r->at += strlen(r->at);
+    }
     a->malformed = *r->at == '/' && r->at[1];
     if (itself && !a->in_namespace) {
         /* A namespace is within itself: a right granted in it covers the Namespace object, too. */
@@ -126,6 +130,19 @@ static bool skip_watch(const char *method, struct reader *r)
     return true;
 }
 
+/* Whether the request begins a process in a pod, or a connection to it.  By WebSocket that is a
+ * GET, which the right to read must not allow. */
+static bool begins_process(const struct attributes *a)
+{
+    static const char *const parts[] = {"exec", "attach", "portforward"};
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        if (!*a->group && streq(a->resource, "pods") && streq(a->subresource, parts[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void attributes_parse(struct attributes *a, const char *method, const char *path, bool watch,
                       const char *field_selector)
 {
@@ -136,7 +153,8 @@ void attributes_parse(struct attributes *a, const char *method, const char *path
                              .subresource = none,
                              .namespace = none,
                              .name = none,
-                             .node = none};
+                             .node = none,
+                             .rest = none};
     /* Each text is a segment of one of these strings; its terminating NUL replaces a separator. */
     size_t size = strlen(path) + 1;
     size += MAX(strlen(method), field_selector ? strlen(field_selector) : 0) + 1;
@@ -153,7 +171,9 @@ void attributes_parse(struct attributes *a, const char *method, const char *path
     parse_resource(a, &r);
     a->malformed |= strstr(path, "//") != NULL;
     a->verb = method_verb(method);
-    if (streq(a->verb, "get") && watch) {
+    if (begins_process(a)) {
+        a->verb = "create";
+    } else if (streq(a->verb, "get") && watch && !streq(a->subresource, "proxy")) {
         a->verb = "watch";
     } else if (streq(a->verb, "get") && !*a->name) {
         a->verb = "list";
@@ -162,8 +182,10 @@ void attributes_parse(struct attributes *a, const char *method, const char *path
     }
     if (!*a->name && (streq(a->verb, "list") || streq(a->verb, "watch"))) {
         a->name = demanded(&r, field_selector, "metadata.name");
-        a->node = demanded(&r, field_selector, "spec.nodeName");
         a->name_is_demanded = *a->name != '\0';
+    }
+    if (!*a->name || a->name_is_demanded) {
+        a->node = demanded(&r, field_selector, "spec.nodeName");
     }
 }
 

@@ -23,6 +23,8 @@ struct attributes {
     const char *namespace, *name; /* Never NULL; "": none. */
     /* The node to which spec.nodeName limits a list or watch; never NULL; "": none. */
     const char *node;
+    /* The path behind a subresource proxy: "/pods", which is not decoded further; "": none. */
+    const char *rest;
     char *texts; /* The texts allocated by attributes_parse; NULL: none. */
 };
 

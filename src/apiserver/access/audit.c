@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/timeutil.h"
 #include "net/http/http.h"
 #include "net/loop/process.h"
@@ -12,7 +13,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,9 +86,14 @@ static void sink_trim(const struct sink *s)
 
 static int sink_rotate(struct sink *s)
 {
-    char time[TIME_TEXT_SIZE];
-    time_format_ms(s->now_ms, time);
-    CLEANUP_FREE char *old = xasprintf("%s-%s", s->path, time);
+    CLEANUP_FREE char *old = NULL;
+    /* A second rotation within a millisecond must not replace the file of the first. */
+    for (int64_t ms = s->now_ms; !old || access(old, F_OK) == 0; ms++) {
+        char time[TIME_TEXT_SIZE];
+        time_format_ms(ms, time);
+        free(old);
+        old = xasprintf("%s-%s", s->path, time);
+    }
     if (rename(s->path, old) < 0) {
         return -errno;
     }
@@ -291,14 +296,7 @@ void audit_make_id(const struct http_exchange *x, char out[AUDIT_ID_MAX + 1])
         memcpy(out, given, strlen(given) + 1);
         return;
     }
-    uint8_t b[16];
-    if (getrandom(b, sizeof b, 0) != (ssize_t) sizeof b) {
-        abort();
-    }
-    (void) snprintf(out, AUDIT_ID_MAX + 1,
-                    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-                    b[1], b[2], b[3], b[4], b[5], (b[6] & 0x0f) | 0x40, b[7], (b[8] & 0x3f) | 0x80,
-                    b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    random_uuid(out);
 }
 
 /* Whether the query parameter with this name (of 'n' bytes) carries a token.  An

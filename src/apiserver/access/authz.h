@@ -5,8 +5,9 @@
 
 #include "apiserver/access/security.h"
 
-/* Whether 'u' may make the request with the attributes 'a'.  'why' (may be NULL) gets the roles
- * that are bound to the user and missing; it stays empty when there are none. */
+/* Whether 'u' may make the request with the attributes 'a'.  'why' (may be NULL) gets the binding
+ * that allows it, or the roles that are bound to the user and missing (rbac_allows); it stays empty
+ * when there is nothing of these. */
 bool authz_allows(struct security *s, const struct user_info *u, const struct attributes *a,
                   struct strbuf *why);
 /* Like authz_allows for another action than the request's own, as admission and reviews need it.

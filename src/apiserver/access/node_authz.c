@@ -4,6 +4,8 @@
  * alike (those of the network) are granted by RBAC's role system:sdn-reader. */
 #include "apiserver/access/node_authz.h"
 
+#include "pod/reference.h"
+
 #define LEASES "kube-node-lease"
 
 /* Whether 'verb' is one of the words of 'list'. */
@@ -29,60 +31,6 @@ static bool is_on(const struct json *pod, const char *node)
 static bool names(const struct json *ref, const char *key, const char *name)
 {
     return streq_null(json_path_string(ref, key, NULL), name);
-}
-
-static bool volumes_use(const struct json *spec, bool secret, const char *name)
-{
-    const struct json *v, *source;
-    JSON_FOREACH (v, json_get(spec, "volumes")) {
-        if (names(json_get(v, secret ? "secret" : "configMap"), secret ? "secretName" : "name",
-                  name)) {
-            return true;
-        }
-        JSON_FOREACH (source, json_path(v, "projected", "sources", NULL)) {
-            if (names(json_get(source, secret ? "secret" : "configMap"), "name", name)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static bool containers_use(const struct json *list, bool secret, const char *name)
-{
-    const struct json *c, *env;
-    JSON_FOREACH (c, list) {
-        JSON_FOREACH (env, json_get(c, "env")) {
-            if (names(
-                    json_path(env, "valueFrom", secret ? "secretKeyRef" : "configMapKeyRef", NULL),
-                    "name", name)) {
-                return true;
-            }
-        }
-        JSON_FOREACH (env, json_get(c, "envFrom")) {
-            if (names(json_get(env, secret ? "secretRef" : "configMapRef"), "name", name)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Whether the pod uses the Secret (or ConfigMap) 'name' of its namespace. */
-static bool pod_uses(const struct json *pod, bool secret, const char *name)
-{
-    const struct json *spec = json_get(pod, "spec"), *ref;
-    if (volumes_use(spec, secret, name) ||
-        containers_use(json_get(spec, "containers"), secret, name) ||
-        containers_use(json_get(spec, "initContainers"), secret, name)) {
-        return true;
-    }
-    JSON_FOREACH (ref, json_get(spec, "imagePullSecrets")) {
-        if (secret && names(ref, "name", name)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Whether the pod mounts the claim 'name': by name, or as one made for the pod (POD-VOLUME). */
@@ -123,7 +71,9 @@ static bool needed(struct security *s, const char *node, const struct attributes
         if (streq(a->resource, "serviceaccounts") ? pod_runs_as(pod, a->name)
             : streq(a->resource, "persistentvolumeclaims")
                 ? pod_claims(pod, a->name)
-                : pod_uses(pod, streq(a->resource, "secrets"), a->name)) {
+                : pod_refers_to(json_get(pod, "spec"),
+                                streq(a->resource, "secrets") ? POD_SECRET : POD_CONFIG_MAP,
+                                a->name)) {
             return true;
         }
     }
@@ -134,6 +84,9 @@ static bool own_pod(struct security *s, const char *node, const struct attribute
 {
     if (is_one_of(a->verb, "list watch")) {
         return streq(a->node, node);
+    }
+    if (streq(a->verb, "create") && !*a->subresource) {
+        return true; /* Admission allows mirror pods only. */
     }
     CLEANUP(json_free)
     struct json *pod = *a->name ? security_object(s, "", "pods", a->namespace, a->name) : NULL;
@@ -203,6 +156,23 @@ static bool may_use_storage(const char *node, const struct attributes *a)
             (streq(a->name, node) && is_one_of(a->verb, "get update patch delete")));
 }
 
+/* A kubelet's server asks about its own clients. */
+static bool may_review(const struct attributes *a)
+{
+    bool token = streq(a->group, "authentication.k8s.io") && streq(a->resource, "tokenreviews");
+    bool access = streq(a->group, "authorization.k8s.io") &&
+                  (streq(a->resource, "subjectaccessreviews") ||
+                   streq(a->resource, "localsubjectaccessreviews"));
+    return (token || access) && !*a->subresource && streq(a->verb, "create");
+}
+
+/* A kubelet removes the devices that drivers published before its restart. */
+static bool own_devices(const char *node, const struct attributes *a)
+{
+    return streq(a->resource, "resourceslices") && !*a->subresource && streq(a->node, node) &&
+           is_one_of(a->verb, "list watch deletecollection");
+}
+
 bool node_allows(struct security *s, const char *node, const struct attributes *a)
 {
     if (!a->is_resource || !s->cache->ready) {
@@ -216,7 +186,9 @@ bool node_allows(struct security *s, const char *node, const struct attributes *
         return own_pod(s, node, a);
     }
     if (!*a->group && (streq(r, "secrets") || streq(r, "configmaps"))) {
-        return !*a->subresource && streq(a->verb, "get") && *a->name && needed(s, node, a);
+        /* A list or watch needs a field selector of one name, which limits what it returns. */
+        return !*a->subresource && is_one_of(a->verb, "get list watch") && *a->name &&
+               needed(s, node, a);
     }
     if (!*a->group && (streq(r, "persistentvolumeclaims") || streq(r, "persistentvolumes"))) {
         bool claim = streq(r, "persistentvolumeclaims");
@@ -227,8 +199,15 @@ bool node_allows(struct security *s, const char *node, const struct attributes *
         return may_use_storage(node, a);
     }
     if (!*a->group && streq(r, "serviceaccounts")) {
-        return streq(a->subresource, "token") && streq(a->verb, "create") && *a->name &&
-               needed(s, node, a);
+        bool asks = streq(a->subresource, "token") ? streq(a->verb, "create")
+                                                   : !*a->subresource && streq(a->verb, "get");
+        return asks && *a->name && needed(s, node, a);
+    }
+    if (may_review(a)) {
+        return true;
+    }
+    if (streq(a->group, "resource.k8s.io")) {
+        return own_devices(node, a);
     }
     if (streq(r, "events") && (!*a->group || streq(a->group, "events.k8s.io"))) {
         return !*a->subresource && is_one_of(a->verb, "create update patch");

@@ -6,10 +6,16 @@
 
 #define KIND_CLUSTER_ROLE "ClusterRole"
 
+struct binding_subject {
+    char *key; /* In 'subjects'. */
+    bool account;
+};
+
 struct binding {
-    char *role; /* Its key in 'roles'. */
+    char *ns, *name; /* 'ns' NULL: a ClusterRoleBinding. */
+    char *role;      /* Its key in 'roles'. */
     char *role_kind, *role_name;
-    char **subjects; /* Their keys in 'subjects'. */
+    struct binding_subject *subjects;
     size_t n_subjects;
 };
 
@@ -170,9 +176,11 @@ static void free_binding(void *p)
 {
     struct binding *b = p;
     for (size_t i = 0; i < b->n_subjects; i++) {
-        free(b->subjects[i]);
+        free(b->subjects[i].key);
     }
     free(b->subjects);
+    free(b->ns);
+    free(b->name);
     free(b->role);
     free(b->role_kind);
     free(b->role_name);
@@ -275,7 +283,7 @@ void rbac_set_binding(struct rbac *r, const char *ns, const char *name, const st
     struct binding *b = smap_get(&r->bindings, key);
     if (b) {
         for (size_t i = 0; i < b->n_subjects; i++) {
-            subject_remove(r, b->subjects[i], b);
+            subject_remove(r, b->subjects[i].key, b);
         }
         smap_remove(&r->bindings, key);
     }
@@ -286,6 +294,8 @@ void rbac_set_binding(struct rbac *r, const char *ns, const char *name, const st
         return;
     }
     b = NEW(struct binding);
+    b->ns = ns ? xstrdup(ns) : NULL;
+    b->name = xstrdup(name);
     b->role = object_key(streq(kind, KIND_CLUSTER_ROLE) ? NULL : ns, role);
     b->role_kind = xstrdup(kind);
     b->role_name = xstrdup(role);
@@ -293,7 +303,8 @@ void rbac_set_binding(struct rbac *r, const char *ns, const char *name, const st
     JSON_FOREACH (s, subjects) {
         char *subject = subject_key(ns, s);
         if (subject) {
-            b->subjects[b->n_subjects++] = subject;
+            bool account = streq_null(json_path_string(s, "kind", NULL), "ServiceAccount");
+            b->subjects[b->n_subjects++] = (struct binding_subject){subject, account};
             subject_add(r, subject, b);
         }
     }
@@ -302,9 +313,10 @@ void rbac_set_binding(struct rbac *r, const char *ns, const char *name, const st
 
 /* ---- evaluation ---- */
 
-/* Called for the bindings of a user, first those of the cluster and then
- * those of 'ns'; returns false to end the walk. */
-typedef bool visit_fn(void *ctx, const struct binding *b, const struct rbac_rules *rules);
+/* Called for the bindings of a user, first those of the cluster, then those of 'ns'; 'subject' is
+ * the key of the subject that is the user. Returns false to end the walk. */
+typedef bool visit_fn(void *ctx, const struct binding *b, const char *subject,
+                      const struct rbac_rules *rules);
 
 static bool visit_subject(const struct rbac *r, const char *ns, const char *type, const char *name,
                           struct strbuf *key, visit_fn *fn, void *ctx)
@@ -313,7 +325,7 @@ static bool visit_subject(const struct rbac *r, const char *ns, const char *type
     strbuf_addf(key, "%s/%s:%s", ns, type, name);
     const struct subject *s = smap_get(&r->subjects, strbuf_cstr(key));
     for (size_t i = 0; s && i < s->n; i++) {
-        if (!fn(ctx, s->at[i], smap_get(&r->roles, s->at[i]->role))) {
+        if (!fn(ctx, s->at[i], strbuf_cstr(key), smap_get(&r->roles, s->at[i]->role))) {
             return false;
         }
     }
@@ -343,7 +355,34 @@ struct decision {
     struct strbuf *why;
 };
 
-static bool decide(void *ctx, const struct binding *b, const struct rbac_rules *rules)
+/* Adds 'Group "NAME"', or for a service account 'ServiceAccount "NAME/NAMESPACE"'. */
+static void add_subject(struct strbuf *out, const struct binding *b, const char *key)
+{
+    const char *subject = strchr(key, '/') + 1, *name = strchr(subject, ':') + 1;
+    bool account = false;
+    for (size_t i = 0; i < b->n_subjects && !account; i++) {
+        account = b->subjects[i].account && streq(b->subjects[i].key, key);
+    }
+    CLEANUP_FREE char *in = NULL;
+    CLEANUP_FREE char *own = NULL;
+    if (account && user_parse_service_account(name, &in, &own)) {
+        strbuf_addf(out, "ServiceAccount \"%s/%s\"", own, in);
+    } else {
+        strbuf_addf(out, "%s \"%s\"", str_has_prefix(subject, "group:") ? "Group" : "User", name);
+    }
+}
+
+static void add_binding(struct strbuf *out, const struct binding *b, const char *subject)
+{
+    strbuf_reset(out);
+    strbuf_addf(out, "allowed by %s \"%s%s%s\" of %s \"%s\" to ",
+                b->ns ? "RoleBinding" : "ClusterRoleBinding", b->name, b->ns ? "/" : "",
+                b->ns ? b->ns : "", b->role_kind, b->role_name);
+    add_subject(out, b, subject);
+}
+
+static bool decide(void *ctx, const struct binding *b, const char *subject,
+                   const struct rbac_rules *rules)
 {
     struct decision *d = ctx;
     if (!rules && d->why) {
@@ -356,6 +395,9 @@ static bool decide(void *ctx, const struct binding *b, const struct rbac_rules *
     }
     for (size_t i = 0; rules && i < rules->n; i++) {
         if (rbac_rule_allows(&rules->at[i], d->a)) {
+            if (d->why) {
+                add_binding(d->why, b, subject);
+            }
             return false;
         }
     }
@@ -374,7 +416,8 @@ struct each {
     void *ctx;
 };
 
-static bool each_rule(void *ctx, const struct binding *b, const struct rbac_rules *rules)
+static bool each_rule(void *ctx, const struct binding *b, const char *subject,
+                      const struct rbac_rules *rules)
 {
     struct each *e = ctx;
     for (size_t i = 0; rules && i < rules->n; i++) {

@@ -45,8 +45,9 @@ struct rbac *rbac_free(struct rbac *r);
 void rbac_set_role(struct rbac *r, const char *ns, const char *name, const struct json *obj);
 void rbac_set_binding(struct rbac *r, const char *ns, const char *name, const struct json *obj);
 
-/* Whether a binding gives the right to 'u'.  'why' (may be NULL) gets a text about the roles
- * that the user's bindings name and that do not exist:
+/* Whether a binding gives the right to 'u'.  'why' (may be NULL, and is empty) gets Kubernetes'
+ * text about the binding: 'allowed by ClusterRoleBinding "x" of ClusterRole "y" to Group "z"'; when
+ * none gives it, about the roles that the user's bindings name and that do not exist:
  * 'clusterrole.rbac.authorization.k8s.io "x" not found'. */
 bool rbac_allows(const struct rbac *r, const struct user_info *u, const struct attributes *a,
                  struct strbuf *why);

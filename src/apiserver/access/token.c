@@ -8,10 +8,10 @@
 
 #include "apiserver/access/authn.h"
 #include "base/base64.h"
+#include "base/random.h"
 #include "base/timeutil.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 
 #define LEGACY_ISSUER "kubernetes/serviceaccount"
 #define LEGACY_PREFIX "kubernetes.io/serviceaccount/"
@@ -301,14 +301,8 @@ char *token_issue(const struct security *s, const struct json *sa, const struct 
 {
     CLEANUP(json_free) struct json *claims = json_object();
     int64_t now = now_ms / 1000;
-    unsigned char id[16];
-    char hex[2 * sizeof id + 1];
-    if (getrandom(id, sizeof id, 0) != (ssize_t) sizeof id) {
-        abort();
-    }
-    for (size_t i = 0; i < sizeof id; i++) {
-        (void) snprintf(hex + 2 * i, 3, "%02x", id[i]);
-    }
+    char hex[2 * 16 + 1];
+    random_hex(hex, 16);
     json_set(claims, "aud", json_clone(audiences));
     json_set_int(claims, "exp", now + seconds);
     json_set_int(claims, "iat", now);

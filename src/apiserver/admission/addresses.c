@@ -275,6 +275,17 @@ static int check_node_address(const struct addresses *a, const char *node, const
     return r < 0 ? r : check_owners(a, node, text, main, e);
 }
 
+int addresses_check_use(const struct addresses *a, const char *name, const char *address,
+                        struct err *e)
+{
+    uint32_t ip;
+    if (ip4_parse(address, &ip) < 0) {
+        return err_set(e, -EADDRNOTAVAIL, "%.64s is not an IPv4 address", address);
+    }
+    int r = host_address_check(ip, e);
+    return r < 0 ? r : check_node_address(a, name, address, true, e);
+}
+
 static bool had_address(const struct json *old, const char *address)
 {
     const struct json *item;
@@ -371,6 +382,43 @@ static int check_field(struct request *q, const struct pod_check *c, const struc
         return 0; /* Validation refuses malformed text. */
     }
     return check(c, text, ip, &e) < 0 ? admission_refuse_field(q, obj, field, e.text, outcome) : 0;
+}
+
+int addresses_of_pod(const struct addresses *a, const struct json *pod, uint32_t *ret,
+                     struct err *e)
+{
+    const char *phase = json_path_string(pod, "status", "phase", NULL);
+    const char *text = json_path_string(pod, "status", "podIP", NULL);
+    const char *node = json_path_string(pod, "spec", "nodeName", NULL);
+    const struct object *o = a->subnets && node ? keyset_get(&a->subnets->objects, node) : NULL;
+    CLEANUP(json_free) struct json *host_subnet = o ? object_parse(o) : NULL;
+    struct pod_site site;
+    uint32_t ip;
+    if (streq_null(phase, "Succeeded") || streq_null(phase, "Failed")) {
+        /* Another pod may have its address by now. */
+        return err_set(e, -EADDRNOTAVAIL, "it has ended");
+    }
+    if (!text || !*text) {
+        return err_set(e, -EADDRNOTAVAIL, "it has no address yet");
+    }
+    pod_site_read(pod, host_subnet, &site);
+    if (site.host_network) {
+        return err_set(e, -EADDRNOTAVAIL, "it has the network of its node, not an own address");
+    }
+    if (ip4_parse(text, &ip) < 0) {
+        return err_set(e, -EADDRNOTAVAIL, "%.64s is not an IPv4 address", text);
+    }
+    int r = host_address_check(ip, e);
+    r = r < 0 ? r : pod_address_check(&site, &a->rules.foreign, ip, e);
+    if (r == 0 &&
+        (has_text(a->of_masters, IP4_TEXT(ip)) || address_ranges_contain(&a->rules.masters, ip))) {
+        r = err_set(e, -EADDRNOTAVAIL, "%s is an address of a master", IP4_TEXT(ip));
+    }
+    r = r < 0 ? r : check_owners(a, NULL, IP4_TEXT(ip), true, e);
+    if (r == 0) {
+        *ret = ip;
+    }
+    return r;
 }
 
 int addresses_admit_pod(struct request *q, const char *node, const struct json *obj,

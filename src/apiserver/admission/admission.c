@@ -11,6 +11,7 @@
 LOG_MODULE("apiserver");
 
 #define CSRS "certificates.k8s.io/certificatesigningrequests"
+#define MIRROR "kubernetes.io/config.mirror"
 #define RBAC "rbac.authorization.k8s.io/"
 
 /* In order: rights of the namespace first, as in Kubernetes; then plug-ins that change the object;
@@ -26,12 +27,42 @@ static const struct admission_plugin plugins[] = {
      .verbs = ADMIT_CREATE,
      .required = "a request could name another user as its author",
      .admit = certificate_admit_user},
+    {.name = "ServiceAccount",
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE,
+     .admit = service_account_admit,
+     .validate = service_account_validate,
+     .awaits = service_account_awaits},
     {.name = "SecurityContextConstraint",
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .exempts_masters = true,
      .required = "every user could take over the nodes by a privileged pod",
      .admit = pod_admit,
      .validate = pod_validate},
+    {.name = "Priority",
+     .kinds = (const char *const[]){"/pods", "scheduling.k8s.io/priorityclasses", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .required = "users could put their pods before those of the system",
+     .admit = priority_admit,
+     .validate = priority_validate},
+    {.name = "RuntimeClass",
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE,
+     .admit = runtime_class_admit},
+    {.name = "DefaultTolerationSeconds",
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .admit = tolerations_admit},
+    {.name = "OriginPodNodeEnvironment",
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE,
+     .required = "pods of a project could run on the nodes of another",
+     .admit = node_selector_admit,
+     .validate = node_selector_validate},
+    {.name = "PodNodeConstraints",
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .exempts_masters = true,
+     .validate = node_constraints_validate},
     {.name = "TokenSecrets",
      .kinds = (const char *const[]){"/secrets", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
@@ -195,6 +226,22 @@ static int run_one(const struct admission_plugin *p, bool admits, struct request
                                                      .rejected = r < 0},
                             time_mono_ns() - begin_ns);
     return r;
+}
+
+bool admission_awaits(const struct request *q, const struct json *obj)
+{
+    const struct admission *ad = q->server->admission;
+    bool awaits = false;
+    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+        const struct admission_plugin *p = &plugins[i];
+        awaits |= p->awaits && ad->enabled[i] && concerns_kind(p, q->kind) && p->awaits(q, obj);
+    }
+    return awaits;
+}
+
+bool admission_is_mirror(const struct json *pod)
+{
+    return json_path(pod, "metadata", "annotations", MIRROR, NULL) != NULL;
 }
 
 static int run_phase(bool admits, struct request *q, struct json *obj, const struct json *old,

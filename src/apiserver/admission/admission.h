@@ -36,6 +36,9 @@ struct admission_plugin {
                  struct outcome *outcome);
     int (*validate)(struct request *q, const struct json *obj, const struct json *old,
                     struct outcome *outcome);
+    /* Whether the creation of 'obj' lacks an object that a controller is about to make; may be
+     * NULL. */
+    bool (*awaits)(const struct request *q, const struct json *obj);
 };
 
 struct admission;
@@ -50,6 +53,15 @@ bool admission_is_enabled(const struct admission *ad, const char *name);
  * NULL).  Negative: refused, and the outcome is filled. */
 int admission_run(struct request *q, struct json *obj, const struct json *old,
                   struct outcome *outcome);
+/* Whether a plug-in asks the creation of 'obj' to wait for an object that a controller is about to
+ * make. Changes nothing. */
+bool admission_awaits(const struct request *q, const struct json *obj);
+/* Whether the pod is a mirror pod: a node's picture of a pod that it runs without the API. */
+bool admission_is_mirror(const struct json *pod);
+/* Whether the user may enter the pod's containers (exec, attach, port-forward): a user who could
+ * not have made the pod may not, whatever its service account may.  -EACCES: 'outcome' has the
+ * 403. */
+int admission_check_entry(const struct request *q, const struct json *pod, struct outcome *outcome);
 /* Fills the outcome with a 403 about the request's object; returns -EACCES. */
 int admission_refuse(const struct request *q, const struct json *obj, const char *why,
                      struct outcome *outcome);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NodeRestriction: a node writes its own Node, its pods' status, and the Lease and CSINode of its
- * name. */
+/* NodeRestriction: a node writes its own Node, mirrors of its static pods, the status of its pods,
+ * and the Lease and CSINode of its name. */
 #include "apiserver/admission/plugins.h"
 
 #include "apiserver/access/security.h"
 #include "apiserver/admission/addresses.h"
+#include "pod/reference.h"
 
 /* Absent and empty are the same. */
 static bool same(const struct json *a, const struct json *b)
@@ -60,6 +61,59 @@ static int check_node(struct request *q, const char *node, const struct json *ob
     return addresses_admit_node(q, node, obj, old, outcome);
 }
 
+static bool is_own_node(const struct json *ref, const char *node, const char *uid)
+{
+    return streq_null(json_path_string(ref, "apiVersion", NULL), "v1") &&
+           streq_null(json_path_string(ref, "kind", NULL), "Node") &&
+           streq_null(json_path_string(ref, "name", NULL), node) &&
+           streq_null(json_path_string(ref, "uid", NULL), uid) &&
+           json_get_bool(json_get(ref, "controller"), false) &&
+           !json_get_bool(json_get(ref, "blockOwnerDeletion"), false);
+}
+
+static bool refers_to_claims(const struct json *spec)
+{
+    const struct json *v;
+    JSON_FOREACH (v, json_get(spec, "volumes")) {
+        if (json_get(v, "persistentVolumeClaim") || json_get(v, "ephemeral")) {
+            return true;
+        }
+    }
+    return json_count(json_get(spec, "resourceClaims")) > 0;
+}
+
+/* A node creates mirrors of its static pods.  A mirror refers to nothing: what a node's pods refer
+ * to, the node may read. */
+static int check_new_pod(struct request *q, const char *node, const struct json *obj,
+                         struct outcome *outcome)
+{
+    const struct json *spec = json_get(obj, "spec");
+    const struct json *owners = json_path(obj, "metadata", "ownerReferences", NULL);
+    CLEANUP(json_free)
+    struct json *own = security_object(q->server->security, "", "nodes", NULL, node);
+    const char *uid = json_path_string(own, "metadata", "uid", NULL);
+    CLEANUP_FREE char *why = NULL;
+    if (!admission_is_mirror(obj)) {
+        why = xasprintf("pod does not have \"kubernetes.io/config.mirror\" annotation, node \"%s\" "
+                        "can only create mirror pods",
+                        node);
+    } else if (!streq_null(json_path_string(spec, "nodeName", NULL), node)) {
+        why = xasprintf("node \"%s\" can only create pods with spec.nodeName set to itself", node);
+    } else if (json_count(owners) != 1 || !uid || !is_own_node(json_at(owners, 0), node, uid)) {
+        why = xasprintf("node \"%s\" can only create pods with an owner reference set to itself",
+                        node);
+    } else if (pod_refers_to(spec, POD_SECRET, NULL)) {
+        why = xasprintf("node \"%s\" can not create pods that reference secrets", node);
+    } else if (pod_refers_to(spec, POD_CONFIG_MAP, NULL)) {
+        why = xasprintf("node \"%s\" can not create pods that reference configmaps", node);
+    } else if (refers_to_claims(spec)) {
+        why = xasprintf("node \"%s\" can not create pods that reference persistentvolumeclaims",
+                        node);
+    }
+    return why ? admission_refuse(q, obj, why, outcome)
+               : addresses_admit_pod(q, node, obj, NULL, outcome);
+}
+
 int node_validate(struct request *q, const struct json *obj, const struct json *old,
                   struct outcome *outcome)
 {
@@ -70,6 +124,9 @@ int node_validate(struct request *q, const struct json *obj, const struct json *
     }
     if (streq(plural, "nodes")) {
         return check_node(q, node, obj, old, outcome);
+    }
+    if (streq(plural, "pods") && !old) {
+        return check_new_pod(q, node, obj, outcome);
     }
     if (streq(plural, "pods")) {
         return addresses_admit_pod(q, node, obj, old, outcome);

@@ -25,7 +25,8 @@ static bool may_use_privileged(const struct request *q, const struct user_info *
 static bool is_exempt(const struct request *q, const struct json *pod)
 {
     const char *name = json_path_string(pod, "spec", "serviceAccountName", NULL);
-    if (may_use_privileged(q, q->user)) {
+    /* A node creates only mirrors of pods that it runs already (NodeRestriction). */
+    if (user_node(q->user) || may_use_privileged(q, q->user)) {
         return true;
     }
     CLEANUP(user_unref)
@@ -37,15 +38,15 @@ static bool is_exempt(const struct request *q, const struct json *pod)
 
 /* Refuses with a 403 that names every field, in OpenShift's words;
  * -EACCES.  The causes are taken over. */
-static int refuse(const struct request *q, const struct json *obj, struct api_causes *causes,
-                  struct outcome *outcome)
+static int refuse(const struct request *q, const struct json *obj, const char *what,
+                  struct api_causes *causes, struct outcome *outcome)
 {
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     strbuf_addf(&text,
-                "%s \"%s\" is forbidden: unable to validate against any security context "
+                "%s \"%s\" is forbidden: %sunable to validate against any security context "
                 "constraint: [",
-                RESOURCE_TEXT(q->kind), name ? name : "");
+                RESOURCE_TEXT(q->kind), name ? name : "", what);
     for (size_t i = 0; i < causes->n; i++) {
         strbuf_addf(&text, "provider restricted: %s: %s, ", causes->list[i].field,
                     causes->list[i].message);
@@ -81,7 +82,21 @@ int pod_validate(struct request *q, const struct json *obj, const struct json *o
     if (pod) {
         pod_restrictions_check(pod, path, &causes);
     }
-    return causes.n ? refuse(q, obj, &causes, outcome) : 0;
+    return causes.n ? refuse(q, obj, "", &causes, outcome) : 0;
+}
+
+int admission_check_entry(const struct request *q, const struct json *pod, struct outcome *outcome)
+{
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    if (!may_use_privileged(q, q->user)) {
+        pod_restrictions_check(pod, pod_restrictions_path(q->kind->group, q->kind->plural),
+                               &causes);
+    }
+    return causes.n ? refuse(q, pod,
+                             "the operation is not allowed because the pod's security context "
+                             "exceeds your permissions: ",
+                             &causes, outcome)
+                    : 0;
 }
 
 int pod_admit(struct request *q, struct json *obj, const struct json *old, struct outcome *outcome)
@@ -95,7 +110,7 @@ int pod_admit(struct request *q, struct json *obj, const struct json *old, struc
     pod_restrictions_check(pod, path, &causes);
     if (causes.n) {
         /* Defaults are filled in only after the checks have passed. */
-        return refuse(q, obj, &causes, outcome);
+        return refuse(q, obj, "", &causes, outcome);
     }
     pod_restrictions_fill(pod);
     return 1;

@@ -4,9 +4,8 @@
 #include "api/kinds/kind_service.h"
 #include "apiserver/admission/alloc_claims.h"
 #include "apiserver/admission/alloc_repair.h"
+#include "base/random.h"
 #include "sdn/number_pool.h"
-
-#include <sys/random.h>
 
 #define KUBERNETES "default/kubernetes" /* The API's own service. */
 
@@ -231,9 +230,7 @@ struct settling {
 static uint64_t random_seed(void)
 {
     uint64_t seed;
-    if (getrandom(&seed, sizeof seed, 0) != (ssize_t) sizeof seed) {
-        abort();
-    }
+    random_bytes(&seed, sizeof seed);
     return seed;
 }
 

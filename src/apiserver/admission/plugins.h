@@ -24,6 +24,27 @@ int pod_admit(struct request *q, struct json *obj, const struct json *old, struc
 int pod_validate(struct request *q, const struct json *obj, const struct json *old,
                  struct outcome *outcome);
 
+/* admit_service_account.c: ServiceAccount. */
+bool service_account_awaits(const struct request *q, const struct json *obj);
+int service_account_admit(struct request *q, struct json *obj, const struct json *old,
+                          struct outcome *outcome);
+int service_account_validate(struct request *q, const struct json *obj, const struct json *old,
+                             struct outcome *outcome);
+
+/* admit_priority.c: Priority. */
+int priority_admit(struct request *q, struct json *obj, const struct json *old,
+                   struct outcome *outcome);
+int priority_validate(struct request *q, const struct json *obj, const struct json *old,
+                      struct outcome *outcome);
+
+/* admit_runtime_class.c: RuntimeClass. */
+int runtime_class_admit(struct request *q, struct json *obj, const struct json *old,
+                        struct outcome *outcome);
+
+/* admit_tolerations.c: DefaultTolerationSeconds. */
+int tolerations_admit(struct request *q, struct json *obj, const struct json *old,
+                      struct outcome *outcome);
+
 /* admit_secret.c: TokenSecrets. */
 int secret_admit(struct request *q, struct json *obj, const struct json *old,
                  struct outcome *outcome);
@@ -31,6 +52,16 @@ int secret_admit(struct request *q, struct json *obj, const struct json *old,
 /* admit_node.c: NodeRestriction. */
 int node_validate(struct request *q, const struct json *obj, const struct json *old,
                   struct outcome *outcome);
+
+/* admit_node_selector.c: OriginPodNodeEnvironment and PodNodeConstraints. */
+int node_selector_admit(struct request *q, struct json *obj, const struct json *old,
+                        struct outcome *outcome);
+int node_selector_validate(struct request *q, const struct json *obj, const struct json *old,
+                           struct outcome *outcome);
+int node_constraints_validate(struct request *q, const struct json *obj, const struct json *old,
+                              struct outcome *outcome);
+/* Parses "label=value,label=value" to an object of texts.  -EINVAL. */
+int admission_parse_node_selector(const char *text, struct json **ret, struct err *e);
 
 /* admit_owner.c: OwnerReferencesPermissionEnforcement. */
 int owner_validate(struct request *q, const struct json *obj, const struct json *old,

@@ -91,5 +91,8 @@ int64_t object_grace_s(const struct json *obj);
  * which is now unless it was marked before. */
 void object_mark_deleted(const struct api_kind *k, struct json *obj, int64_t grace_s,
                          int64_t now_ms);
+/* A random part of a name: five letters and digits, and the terminator. */
+#define OBJECT_SUFFIX_SIZE 6
+void object_random_suffix(char ret[OBJECT_SUFFIX_SIZE]);
 /* Makes the name from generateName and a new random suffix. */
 void object_generate_name(struct json *obj);

@@ -3,13 +3,12 @@
 #include "api/patch/apply.h"
 #include "api/typed.h"
 #include "apiserver/cache/object.h"
+#include "base/random.h"
 #include "base/timeutil.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 
 #define GENERATED_MAX 63 /* Longest name made from generateName. */
-#define GENERATED_RANDOM 5
 
 int object_check_target(struct json *obj, const struct object_target *t, struct err *e)
 {
@@ -84,38 +83,33 @@ static void put_defaults(const struct api_kind *k, struct json *obj)
     object_complete(k, obj);
 }
 
-static void random_bytes(void *p, size_t n)
-{
-    /* Up to 256 bytes this neither blocks nor is cut short once the kernel is seeded. */
-    if (getrandom(p, n, 0) != (ssize_t) n) {
-        abort();
-    }
-}
-
 static struct json *new_uid(void)
 {
-    uint8_t b[16];
+    char uid[RANDOM_UUID_SIZE];
+    random_uuid(uid);
+    return json_string(uid);
+}
+
+void object_random_suffix(char ret[OBJECT_SUFFIX_SIZE])
+{
+    /* Without vowels and look-alikes, as Kubernetes does it. */
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    uint8_t b[OBJECT_SUFFIX_SIZE - 1];
     random_bytes(b, sizeof b);
-    b[6] = (uint8_t) ((b[6] & 0x0f) | 0x40); /* Version 4 (RFC 9562). */
-    b[8] = (uint8_t) ((b[8] & 0x3f) | 0x80);
-    return json_stringf("%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                        b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
-                        b[12], b[13], b[14], b[15]);
+    for (size_t i = 0; i < sizeof b; i++) {
+        ret[i] = letters[b[i] % (sizeof letters - 1)];
+    }
+    ret[sizeof b] = '\0';
 }
 
 void object_generate_name(struct json *obj)
 {
-    /* Without vowels and look-alikes, as Kubernetes does it. */
-    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
     struct json *meta = json_get(obj, "metadata");
     const char *base = json_path_string(meta, "generateName", NULL);
-    uint8_t b[GENERATED_RANDOM];
-    char suffix[GENERATED_RANDOM + 1] = {0};
-    random_bytes(b, sizeof b);
-    for (size_t i = 0; i < sizeof b; i++) {
-        suffix[i] = letters[b[i] % (sizeof letters - 1)];
-    }
-    json_set(meta, "name", json_stringf("%.*s%s", GENERATED_MAX - GENERATED_RANDOM, base, suffix));
+    char suffix[OBJECT_SUFFIX_SIZE];
+    object_random_suffix(suffix);
+    json_set(meta, "name",
+             json_stringf("%.*s%s", GENERATED_MAX - (OBJECT_SUFFIX_SIZE - 1), base, suffix));
 }
 
 /* Removes the fields that only the server may set. */

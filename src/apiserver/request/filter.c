@@ -35,7 +35,6 @@ int filter_request(struct request *q, struct outcome *outcome)
     CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
     struct err e = {0};
     audit_make_id(x, q->audit_id);
-    http_set_header(x, "Audit-Id", q->audit_id);
     attributes_parse(&q->attributes, http_method(x), http_path(x), request_flag(q, "watch"),
                      http_query(x, "fieldSelector"));
     int r = authn_request(s, x, &q->user, &e);
@@ -57,14 +56,18 @@ int filter_request(struct request *q, struct outcome *outcome)
     }
     /* Roles are objects, too: without the cache only system:masters is known. */
     bool known = q->server->cache.ready || user_in_group(q->user, GROUP_MASTERS);
-    bool allowed = authz_allows(s, q->user, &q->attributes, &why);
+    /* The text about the binding that allows it is for the audit log only. */
+    bool allowed = authz_allows(s, q->user, &q->attributes, q->audit ? &why : NULL);
+    if (!allowed && !q->audit) {
+        (void) authz_allows(s, q->user, &q->attributes, &why);
+    }
+    CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
     if (q->audit) {
-        audit_decision_set(q->audit, allowed, strbuf_cstr(&why));
+        audit_decision_set(q->audit, allowed, prefixed ? prefixed : "");
     }
     if (!allowed && !known) {
         outcome_error(outcome, 503, "ServiceUnavailable", "the registry is being loaded");
     } else if (!allowed) {
-        CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
         outcome_forbidden(outcome, q->user, &q->attributes, prefixed);
     }
     return allowed ? 0 : -EACCES;
@@ -93,7 +96,7 @@ void filter_streaming(struct request *q)
 void filter_done(struct request *q, int code, const char *body, size_t size)
 {
     if (q->audit) {
-        /* The exchange of a watch may be gone already. */
+        /* The exchange of a watch may be gone already; after an upgrade there is none. */
         audit_stage(q->audit, q->verb == VERB_WATCH ? NULL : q->x, AUDIT_COMPLETE, code, body,
                     size);
         q->audit = audit_event_free(q->audit);

@@ -84,7 +84,7 @@ static bool is_verb_of_kind(const struct request *q)
 
 static bool is_allowed(const struct request *q, const struct api_subresource *part)
 {
-    if (streq(http_method(q->x), "HEAD")) {
+    if (streq(http_method(q->x), "HEAD") && !(part && streq(part->name, "proxy"))) {
         return false;
     }
     return part ? is_verb_of_part(part, q->attributes.verb)

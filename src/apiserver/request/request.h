@@ -54,6 +54,7 @@ struct request {
     char audit_id[AUDIT_ID_MAX + 1];
     struct flow_ticket *ticket; /* The ticket of flow control; NULL: exempt, or released. */
     bool cacheable;             /* The response has a Cache-Control of its own. */
+    int streamed;               /* Status of a response that is a stream; 0: none has begun. */
     enum verb verb;
     struct cache_kind *ck;       /* NULL: not a resource of this server. */
     const struct api_kind *kind; /* In the version that the client requested. */

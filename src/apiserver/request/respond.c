@@ -26,12 +26,18 @@ static void finish(struct request *q, int code, const char *body, size_t size)
     request_free(q);
 }
 
-/* Objects and secrets are not for the caches of proxies. */
-static void forbid_caching(struct request *q)
+void respond_headers(struct http_exchange *x, const char *audit_id, bool cacheable)
 {
-    if (!q->cacheable) {
-        http_set_header(q->x, "Cache-Control", "no-cache, private");
+    http_set_header(x, "Audit-Id", audit_id);
+    if (!cacheable) {
+        /* Objects and secrets are not for the caches of proxies. */
+        http_set_header(x, "Cache-Control", "no-cache, private");
     }
+}
+
+static void set_headers(struct request *q)
+{
+    respond_headers(q->x, q->audit_id, q->cacheable);
 }
 
 /* 'audited': the same content as JSON, or NULL. */
@@ -39,21 +45,28 @@ static void send_text(struct request *q, int code, const char *content_type,
                       const struct strbuf *text, const struct strbuf *audited)
 {
     struct http_exchange *x = q->x;
-    forbid_caching(q);
+    set_headers(q);
     flow_answer(q, text->size);
     finish(q, code, audited ? strbuf_cstr(audited) : NULL, audited ? audited->size : 0);
     http_respond(x, code, content_type, strbuf_cstr(text), text->size);
 }
 
-void respond_stream(struct request *q, const char *type, loop_fn *closed, void *ctx)
+void respond_stream(struct request *q, int status, const char *type, loop_fn *closed, void *ctx)
 {
-    forbid_caching(q);
-    http_stream_begin(q->x, 200, type, closed, ctx);
+    set_headers(q);
+    q->streamed = status;
+    http_stream_begin(q->x, status, type, closed, ctx);
+}
+
+void respond_bodyless(struct request *q, int status, const char *type)
+{
+    const struct strbuf none = STRBUF_INIT;
+    send_text(q, status, type, &none, NULL);
 }
 
 void respond_streamed(struct request *q)
 {
-    finish(q, 200, NULL, 0);
+    finish(q, q->streamed ? q->streamed : 200, NULL, 0);
 }
 
 /* Only large responses to reads are compressed, as by kube-apiserver.  Very large ones are sent
@@ -195,7 +208,8 @@ struct json *status_object(const struct request *q, const struct outcome *o)
     }
     /* Always there: clients of Kubernetes read its members without asking. */
     json_set(s, "details", details);
-    if (o->code >= 400) {
+    /* Kubernetes writes the code of an error, and of a creation that answers with a Status. */
+    if (o->code != 200) {
         json_set_int(s, "code", o->code);
     }
     return s;
@@ -308,7 +322,7 @@ static void answer_object(struct request *q, int code, struct blob *stored)
     }
     if (a->form == FORM_OBJECT && !a->yaml && !a->pretty) {
         flow_answer(q, text->size);
-        forbid_caching(q);
+        set_headers(q);
         struct http_exchange *x = q->x;
         finish(q, code, text->data, text->size);
         http_respond_blob(x, code, "application/json", text);

@@ -5,6 +5,9 @@
 
 #include "apiserver/request/request.h"
 
+/* Sets the headers that all responses have: those of requests, and those that the HTTP server
+ * makes by itself. 'cacheable': the response has a Cache-Control of its own. */
+void respond_headers(struct http_exchange *x, const char *audit_id, bool cacheable);
 /* A new object with one member, a new list with one element; 'v' is taken over. */
 struct json *object_of(const char *key, struct json *v);
 struct json *list_of(struct json *v);
@@ -26,6 +29,8 @@ void request_write_item(const struct request *q, const struct blob *text, struct
 /* Appends the PartialObjectMetadata of 'text', which request_text made, without parsing it. */
 void request_write_partial(const struct request *q, const struct blob *text, struct strbuf *out);
 /* Begins a response of the media type 'type' as a stream (http_stream_begin). */
-void respond_stream(struct request *q, const char *type, loop_fn *closed, void *ctx);
+void respond_stream(struct request *q, int status, const char *type, loop_fn *closed, void *ctx);
+/* Answers without a body, and ends the request. */
+void respond_bodyless(struct request *q, int status, const char *type);
 /* Frees a request whose response was a stream that has ended. */
 void respond_streamed(struct request *q);

@@ -19,6 +19,12 @@ struct apiserver {
     struct loop_timer *watch_timer;
     struct cache_subscriber watches, definitions;
     size_t n_watches;
+    struct list streams; /* Between clients and nodes. */
+    size_t n_streams;
+    struct list proxied; /* Requests that are passed on to pods. */
+    size_t n_proxied;
+    struct apiserver_kubelets *kubelets; /* NULL: nodes are not asked. */
+    struct usage *usage;
     bool unready;      /* apiserver_unready was called. */
     unsigned inflight; /* Writes under way. */
     struct list writes;

@@ -14,13 +14,17 @@
 #include "apiserver/request/probe.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/server/definitions.h"
+#include "apiserver/stream/proxy.h"
+#include "apiserver/stream/stream.h"
 #include "apiserver/verbs/binding.h"
 #include "apiserver/verbs/delete.h"
 #include "apiserver/verbs/discovery.h"
+#include "apiserver/verbs/eviction.h"
 #include "apiserver/verbs/health.h"
 #include "apiserver/verbs/openapi.h"
 #include "apiserver/verbs/read.h"
 #include "apiserver/verbs/review.h"
+#include "apiserver/verbs/usage.h"
 #include "apiserver/verbs/watch.h"
 #include "apiserver/verbs/write.h"
 #include "base/log.h"
@@ -110,6 +114,9 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
                a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
                a->cfg.event_window_bytes ? a->cfg.event_window_bytes : DEFAULT_WINDOW_BYTES);
     watch_init(a);
+    stream_init(a);
+    a->usage = usage_new(a);
+    proxy_init(a);
     definitions_init(a);
     list_init(&a->writes);
     loop_task_init(&a->trim, l, trim, a);
@@ -127,7 +134,8 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
 }
 
 /* The Status for errors that the HTTP server answers by itself. */
-static const char *error_status(int status, const char *why, struct strbuf *out)
+static const char *error_status(struct http_exchange *x, int status, const char *why,
+                                struct strbuf *out)
 {
     static const struct {
         int status;
@@ -138,6 +146,9 @@ static const char *error_status(int status, const char *why, struct strbuf *out)
         {413, "RequestEntityTooLarge"},
         {503, "ServiceUnavailable"},
     };
+    char audit_id[AUDIT_ID_MAX + 1];
+    audit_make_id(x, audit_id);
+    respond_headers(x, audit_id, false);
     CLEANUP(json_free) struct json *o = json_object();
     json_set_string(o, "kind", "Status");
     json_set_string(o, "apiVersion", "v1");
@@ -173,11 +184,41 @@ void apiserver_shutdown(struct apiserver *a)
 {
     a->stopping = true;
     watch_end_all(a);
+    stream_end_all(a);
+    usage_end(a->usage);
+    proxy_end_all(a);
+}
+
+void apiserver_kubelets_done(struct apiserver_kubelets *k)
+{
+    free((char *) k->ca);
+    free((char *) k->cert);
+    free((char *) k->key);
+    *k = (struct apiserver_kubelets){0};
+}
+
+static void kubelets_free(struct apiserver *a)
+{
+    if (a->kubelets) {
+        apiserver_kubelets_done(a->kubelets);
+        free(TAKE(a->kubelets));
+    }
+}
+
+void apiserver_set_kubelets(struct apiserver *a, const struct apiserver_kubelets *k)
+{
+    kubelets_free(a);
+    a->kubelets = NEW(struct apiserver_kubelets);
+    *a->kubelets = (struct apiserver_kubelets){xstrdup(k->ca), xstrdup(k->cert), xstrdup(k->key)};
 }
 
 struct apiserver *apiserver_free(struct apiserver *a)
 {
     if (a) {
+        stream_end_all(a);
+        usage_free(a->usage);
+        proxy_end_all(a);
+        kubelets_free(a);
         flow_drop_all(a->flow);
         watch_drop_all(a);
         write_drop_all(a);
@@ -224,8 +265,16 @@ static void dispatch(struct request *q, struct outcome *outcome)
         return;
     }
     const struct api_subresource *part = api_kind_subresource(q->kind, q->subresource);
-    if (binding_is_asked(q)) {
+    if (proxy_is_asked(q)) {
+        handle_proxy(q, outcome);
+    } else if (stream_is_asked(q)) {
+        handle_stream(q, outcome);
+    } else if (usage_is_asked(q)) {
+        handle_usage(q, outcome);
+    } else if (binding_is_asked(q)) {
         handle_binding(q, outcome);
+    } else if (eviction_is_asked(q)) {
+        newest_then(q, handle_eviction, outcome);
     } else if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {
         handle_review(q, outcome);
     } else {
@@ -273,18 +322,18 @@ static void handle(struct request *q, struct outcome *outcome)
         outcome_error(outcome, 405, "MethodNotAllowed", "%s", e.text);
     } else if (r < 0) {
         outcome_error(outcome, 404, "NotFound", "%s", e.text);
-    } else if (request_accept(q) < 0) {
+    } else if (!proxy_is_passed(q) && request_accept(q) < 0) {
         outcome_error(outcome, 406, "NotAcceptable",
                       "only the following media types are accepted: application/json, "
                       "application/yaml%s",
                       q->kind->protobuf ? ", " API_PROTO_TYPE : "");
-    } else if (!is_form_of_verb(q)) {
+    } else if (!proxy_is_passed(q) && !is_form_of_verb(q)) {
         outcome_error(outcome, 406, "NotAcceptable",
                       q->accept.list ? "you requested PartialObjectMetadataList, but the requested "
                                        "object is not a list"
                                      : "you requested PartialObjectMetadata, but the requested "
                                        "object is a list");
-    } else if (!is_query_valid(q, outcome)) {
+    } else if (!proxy_is_passed(q) && !is_query_valid(q, outcome)) {
         return;
     } else if (a->stopping || !a->cache.ready) {
         outcome_error(outcome, 503, "ServiceUnavailable",

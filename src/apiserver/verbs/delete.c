@@ -6,6 +6,7 @@
  * when a deletion with a grace period of 0 arrives. */
 #include "apiserver/verbs/delete.h"
 
+#include "api/condition.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/read.h"
@@ -28,6 +29,7 @@ struct deletion {
     bool has_grace;
     int64_t grace_s;
     size_t pending; /* Writes that are not finished. */
+    bool evicts;    /* The answer is that of an eviction. */
     /* Members of the deletion of a collection: */
     bool collection;
     struct selection sel;
@@ -109,32 +111,40 @@ static int check_options(struct deletion *d, const struct json *body, struct out
     return 0;
 }
 
-/* DeleteOptions from the body (empty: none) and the query. */
-static struct deletion *parse_options(struct request *q, struct outcome *outcome)
+/* Reads the body, DeleteOptions; NULL when it is empty. */
+static int read_options(struct request *q, struct json **ret, struct outcome *outcome)
 {
-    CLEANUP(deletion_free) struct deletion *d = NEW(struct deletion);
     CLEANUP(json_free) struct json *body = NULL;
     struct err e = {0};
     size_t size;
-    d->q = q;
-    d->items = STRBUF_INIT;
     http_body(q->x, &size);
     int r = size ? request_body(q, &body, &e) : 0;
     if (r == -EPROTONOSUPPORT) {
         outcome_error(outcome, 415, "UnsupportedMediaType", "%s", e.text);
-        return NULL;
+        return r;
     }
     if (r < 0 || (body && !json_is(body, JSON_OBJECT))) {
         outcome_error(outcome, 400, "BadRequest", "the body of the request cannot be read: %s",
                       r < 0 ? e.text : "it is not an object");
-        return NULL;
+        return -EINVAL;
     }
     const char *kind = json_path_string(body, "kind", NULL);
     if (kind && !streq(kind, "DeleteOptions")) {
         outcome_error(outcome, 400, "BadRequest",
                       "the body of a deletion is DeleteOptions, not %.80s", kind);
-        return NULL;
+        return -EINVAL;
     }
+    *ret = TAKE(body);
+    return 0;
+}
+
+/* The deletion that the options 'body' (NULL: none) and the query ask for. */
+static struct deletion *deletion_new(struct request *q, const struct json *body,
+                                     struct outcome *outcome)
+{
+    CLEANUP(deletion_free) struct deletion *d = NEW(struct deletion);
+    d->q = q;
+    d->items = STRBUF_INIT;
     if (write_begin(q, outcome) < 0) {
         return NULL;
     }
@@ -162,7 +172,21 @@ static struct deletion *parse_options(struct request *q, struct outcome *outcome
     return TAKE(d);
 }
 
+/* DeleteOptions from the body (empty: none) and the query. */
+static struct deletion *parse_options(struct request *q, struct outcome *outcome)
+{
+    CLEANUP(json_free) struct json *body = NULL;
+    return read_options(q, &body, outcome) < 0 ? NULL : deletion_new(q, body, outcome);
+}
+
 /* ---- the end of a deletion ---- */
+
+static void answer_eviction(struct outcome *outcome)
+{
+    outcome->type = OUTCOME_STATUS;
+    outcome->code = 201;
+    outcome->plain = true;
+}
 
 static void answer_collection(struct deletion *d)
 {
@@ -215,7 +239,9 @@ static void deleted(struct write *w, const struct object *base, uint64_t revisio
                     struct outcome *outcome)
 {
     struct deletion *d = w->deletion;
-    if (d->collection) {
+    if (d->evicts) {
+        answer_eviction(outcome);
+    } else if (d->collection) {
         add_item(d, base->text);
     } else if (d->q->kind->returns_deleted) {
         outcome_object(outcome, 200, object_text_at(base, w->ck->head, revision));
@@ -228,7 +254,9 @@ static void deleted(struct write *w, const struct object *base, uint64_t revisio
 /* The object waits for finalizers or its grace period, and is marked as being deleted. */
 static void marked(struct write *w, struct blob *text, struct outcome *outcome)
 {
-    if (w->deletion->collection) {
+    if (w->deletion->evicts) {
+        answer_eviction(outcome);
+    } else if (w->deletion->collection) {
         add_item(w->deletion, text);
     } else {
         outcome_object(outcome, 200, blob_ref(text));
@@ -386,6 +414,10 @@ static void attempt_delete(struct write *w, struct outcome *outcome)
         }
     } else if (sooner) {
         object_mark_deleted(k, obj, grace, time_wall_ms());
+        if (d->evicts) {
+            (void) condition_set(obj, "DisruptionTarget", "True", "EvictionByEvictionAPI",
+                                 "Eviction API: evicting", time_wall_ms());
+        }
         put_marked(w, base, obj, outcome);
     } else if (changed) {
         put_marked(w, base, obj, outcome);
@@ -402,17 +434,34 @@ static struct write *delete_new(struct deletion *d, const char *key)
     return w;
 }
 
+/* 'd' NULL: the outcome is filled. */
+static void delete_one(struct deletion *d, struct outcome *outcome)
+{
+    if (d) {
+        CLEANUP_FREE char *key = cache_key(d->q->namespace, d->q->name);
+        outcome_take_over(outcome);
+        write_try(delete_new(d, key));
+    }
+}
+
 void handle_delete(struct request *q, struct outcome *outcome)
 {
     if (admission_run(q, NULL, NULL, outcome) < 0) {
         return;
     }
-    struct deletion *d = parse_options(q, outcome);
-    if (d) {
-        CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
-        outcome_take_over(outcome);
-        write_try(delete_new(d, key));
+    delete_one(parse_options(q, outcome), outcome);
+}
+
+void delete_evicted(struct request *q, const struct json *options, struct outcome *outcome)
+{
+    if (admission_run(q, NULL, NULL, outcome) < 0) {
+        return;
     }
+    struct deletion *d = deletion_new(q, options, outcome);
+    if (d) {
+        d->evicts = true;
+    }
+    delete_one(d, outcome);
 }
 
 /* ---- a collection ---- */

@@ -5,6 +5,8 @@
 #include "apiserver/verbs/write.h"
 
 void handle_delete(struct request *q, struct outcome *outcome);
+/* Deletes the pod that the request evicts, with these DeleteOptions (NULL: none); answers 201. */
+void delete_evicted(struct request *q, const struct json *options, struct outcome *outcome);
 void handle_delete_collection(struct request *q, struct outcome *outcome);
 
 /* The store has finished its part of a deletion. */

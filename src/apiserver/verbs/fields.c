@@ -117,6 +117,9 @@ int fields_prune(struct request *q, struct json *obj, bool quiet, struct outcome
     struct err e = {0};
     const struct api_schema *schema = api_kind_schema(q->kind);
     api_schema_prune(schema, obj, &unknown);
+    if (q->kind->prune) {
+        q->kind->prune(obj, &unknown);
+    }
     /* What a patch makes is validated, as in Kubernetes, which then answers 422. */
     if (!q->kind->custom && q->verb != VERB_PATCH && api_typed_check(schema, obj, &e) < 0) {
         outcome_error(outcome, 400, "BadRequest",

@@ -140,7 +140,7 @@ void list_stream_begin(struct request *q, const struct strbuf *head, struct obje
     for (size_t i = 0; i < n; i++) {
         object_ref(objects[i]);
     }
-    respond_stream(q, proto ? API_PROTO_TYPE : "application/json", closed, s);
+    respond_stream(q, 200, proto ? API_PROTO_TYPE : "application/json", closed, s);
     if (proto) {
         s->messages = xcalloc(n, sizeof(struct blob *));
         s->next = loop_timer_new(q->server->loop, make_slice, s);

@@ -389,11 +389,12 @@ static void put_proto(struct request *q, struct object **found, size_t n,
     api_proto_put_end(out);
 }
 
-static void fill_list(struct request *q, const struct list_request *l, struct outcome *outcome)
+/* Answers with these objects; the array is taken over.  'size': their bytes. */
+static void put_list(struct request *q, const struct list_request *l, struct object **list,
+                     size_t n, size_t size, size_t remaining, struct outcome *outcome)
 {
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-    size_t n, size, remaining;
-    CLEANUP_FREE struct object **found = collect(q, l, &n, &size, &remaining);
+    CLEANUP_FREE struct object **found = list;
     CLEANUP_FREE char *token =
         remaining ? token_make(l->revision, found[n - 1]->key, remaining) : NULL;
     int64_t now_ms = time_wall_ms();
@@ -433,6 +434,25 @@ static void fill_list(struct request *q, const struct list_request *l, struct ou
     struct json *v = NULL;
     json_parse(out.data, out.size, &v, NULL);
     outcome_json(outcome, 200, NULL, v);
+}
+
+static void fill_list(struct request *q, const struct list_request *l, struct outcome *outcome)
+{
+    size_t n, size, remaining;
+    struct object **found = collect(q, l, &n, &size, &remaining);
+    put_list(q, l, found, n, size, remaining, outcome);
+}
+
+void list_answer(struct request *q, struct object *const *found, size_t n, struct outcome *outcome)
+{
+    const struct list_request l = {.revision = q->server->cache.revision};
+    struct object **list = n ? xcalloc(n, sizeof *list) : NULL;
+    size_t size = 0;
+    for (size_t i = 0; i < n; i++) {
+        list[i] = found[i];
+        size += found[i]->text->size + 1;
+    }
+    put_list(q, &l, list, n, size, 0, outcome);
 }
 
 void handle_list(struct request *q, struct outcome *outcome)

@@ -9,6 +9,9 @@
 void handle_get(struct request *q, struct outcome *outcome);
 void handle_list(struct request *q, struct outcome *outcome);
 
+/* Answers a list with these objects, which are of the request's kind; all is borrowed. */
+void list_answer(struct request *q, struct object *const *found, size_t n, struct outcome *outcome);
+
 struct visible;
 /* The selectors of a request; NULL: all. */
 struct selection {

@@ -491,7 +491,7 @@ void handle_watch(struct request *q, struct outcome *outcome)
     outcome_take_over(outcome);
     flow_release(q);
     filter_streaming(q);
-    respond_stream(q, q->accept.protobuf ? API_PROTO_TYPE ";stream=watch" : "application/json",
+    respond_stream(q, 200, q->accept.protobuf ? API_PROTO_TYPE ";stream=watch" : "application/json",
                    watch_closed, w);
     http_stream_on_drained(q->x, catch_up, w);
     if (!p.from_now_on) {

@@ -22,6 +22,9 @@ LOG_MODULE("apiserver");
 
 #define MAX_ATTEMPTS 16
 #define MAX_NAMES 8 /* Attempts with generateName. */
+/* A creation that lacks an object tries again so often, each time after a moment. */
+#define MAX_WAITS 10
+#define WAIT_MS 150
 
 #define MODIFIED_TEXT \
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -47,6 +50,7 @@ void write_free(struct write *w)
 {
     list_remove(&w->node);
     w->server->inflight--;
+    loop_timer_free(w->timer);
     alloc_drop(w->server->alloc, &w->alloc);
     json_free(w->body);
     blob_unref(w->value);
@@ -131,6 +135,25 @@ void write_try(struct write *w)
     }
 }
 
+static void wait_ended(void *ctx)
+{
+    write_try(ctx);
+}
+
+bool write_awaits(struct write *w, const struct json *obj, struct outcome *outcome)
+{
+    if (w->waits == MAX_WAITS || w->server->stopping || !admission_awaits(w->q, obj)) {
+        return false;
+    }
+    w->waits++;
+    if (!w->timer) {
+        w->timer = loop_timer_new(w->server->loop, wait_ended, w);
+    }
+    loop_timer_arm(w->timer, WAIT_MS);
+    outcome_take_over(outcome);
+    return true;
+}
+
 static void put_failed(struct write *w, int error, struct outcome *outcome)
 {
     struct request *q = w->q;
@@ -187,6 +210,12 @@ static void stored(void *ctx, int error, uint64_t revision)
         delete_stored(w, error, revision, &outcome);
     } else if (error < 0) {
         put_failed(w, error, &outcome);
+    } else if (w->then) {
+        w->then(w, &outcome);
+        if (outcome.type == OUTCOME_TAKEN_OVER) {
+            write_free(w); /* The request is another write's by now. */
+            return;
+        }
     } else if (w->stored) {
         w->stored(&outcome);
     } else {
@@ -256,7 +285,7 @@ int write_check(struct request *q, struct json *obj, const struct json *old,
         return r;
     }
     CLEANUP(api_causes_done) struct api_causes causes = {0};
-    api_validate_object(q->kind, obj, old, &causes);
+    api_validate_part(q->kind, q->subresource, obj, old, &causes);
     if (causes.n) {
         const char *name = json_path_string(obj, "metadata", "name", NULL);
         outcome_invalid(outcome, q->kind, name ? name : "", &causes);
@@ -309,6 +338,19 @@ static void attempt_create(struct write *w, struct outcome *outcome)
     }
 }
 
+/* The first attempt: admission may change the object once. */
+static void attempt_new(struct write *w, struct outcome *outcome)
+{
+    if (write_awaits(w, w->body, outcome) || write_check(w->q, w->body, NULL, outcome) < 0) {
+        return;
+    }
+    fields_record(w->q, NULL, w->body);
+    free(w->key);
+    w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
+    w->attempt = attempt_create;
+    attempt_create(w, outcome);
+}
+
 void handle_create(struct request *q, struct outcome *outcome)
 {
     CLEANUP(json_free) struct json *obj = NULL;
@@ -338,13 +380,7 @@ void handle_create(struct request *q, struct outcome *outcome)
     }
     object_conform(k, obj);
     object_prepare_create(k, obj, time_wall_ms());
-    if (write_check(q, obj, NULL, outcome) < 0) {
-        return;
-    }
-    fields_record(q, NULL, obj);
-    CLEANUP_FREE char *key =
-        cache_key(q->namespace, json_path_string(obj, "metadata", "name", NULL));
-    struct write *w = write_new(q, q->ck, key, attempt_create);
+    struct write *w = write_new(q, q->ck, "", attempt_new); /* A valid object has a name. */
     w->generated = !named;
     w->body = TAKE(obj);
     outcome_take_over(outcome);
@@ -358,13 +394,12 @@ int write_check_preconditions(struct request *q, const struct json *obj, const s
 {
     const struct json *version = json_path(obj, "metadata", "resourceVersion", NULL);
     const struct json *uid = json_path(obj, "metadata", "uid", NULL);
-    if (q->kind->custom && q->verb == VERB_UPDATE && json_string_size(version) == 0 &&
+    bool versioned = q->kind->custom || q->kind->versioned_update;
+    if (versioned && json_count(old) && q->verb == VERB_UPDATE && json_string_size(version) == 0 &&
         !streq(q->subresource, "scale")) {
-        /* An update of a custom resource must name the version that it is based on, as in
-         * Kubernetes, which has no unconditional update of them. */
         CLEANUP(api_causes_done) struct api_causes causes = {0};
-        api_invalid(&causes, "metadata.resourceVersion", version,
-                    "must be specified for an update");
+        api_invalid(&causes, "metadata.resourceVersion", NULL,
+                    "0x0: must be specified for an update");
         outcome_invalid(outcome, q->kind, q->name, &causes);
         return -EINVAL;
     }

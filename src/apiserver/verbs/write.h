@@ -24,12 +24,16 @@ struct write {
     struct cache_kind *ck;
     char *key;
     unsigned attempts;
+    unsigned waits;           /* How often it waited for an object that it lacks. */
+    struct loop_timer *timer; /* NULL: it has not waited. */
     write_attempt_fn *attempt;
     struct json *body; /* The object or patch; NULL: none. */
     int (*patch)(struct write *w, struct json **obj,
                  struct err *e); /* Applies 'body'; only for a patch. */
     /* Fills in the success of the change; NULL: its object is answered. */
     void (*stored)(struct outcome *outcome);
+    /* Continues the request after the change, in place of an answer; NULL: the request is over. */
+    void (*then)(struct write *w, struct outcome *outcome);
     struct deletion *deletion; /* Only for a deletion. */
     bool generated;            /* The server generated the name. */
     bool creates_or_updates;   /* Creates or updates, decided at each attempt. */
@@ -67,6 +71,10 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
 /* Checks the version and UID that the client requires of the object. */
 int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old,
                               struct outcome *outcome);
+/* Whether the creation of 'obj' waits now for an object that a controller is about to make, such
+ * as the service account of a new namespace; then the outcome is taken over, and the attempt is
+ * made again after a moment.  It waits for about a second in all, as Kubernetes does. */
+bool write_awaits(struct write *w, const struct json *obj, struct outcome *outcome);
 /* Runs admission, which may change 'obj', and validation. */
 int write_check(struct request *q, struct json *obj, const struct json *old,
                 struct outcome *outcome);
