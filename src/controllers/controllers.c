@@ -7,16 +7,21 @@
 #include "controller/obj.h"
 #include "controllers/bootstrap.h"
 #include "controllers/lifecycle/crd_cleanup.h"
+#include "controllers/lifecycle/disruption.h"
 #include "controllers/lifecycle/event_age.h"
 #include "controllers/lifecycle/gc.h"
 #include "controllers/lifecycle/namespaces.h"
+#include "controllers/lifecycle/node_lifecycle.h"
 #include "controllers/lifecycle/pod_deletion.h"
+#include "controllers/lifecycle/pod_garbage.h"
 #include "controllers/network/subnets.h"
 #include "controllers/network/vnids.h"
+#include "controllers/scheduling/scheduler.h"
 #include "controllers/security/certificates.h"
 #include "controllers/security/join_tokens.h"
 #include "controllers/security/rbac_bootstrap.h"
 #include "controllers/security/role_aggregation.h"
+#include "controllers/security/root_ca.h"
 #include "controllers/security/service_accounts.h"
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
@@ -30,12 +35,13 @@ enum {
     /* The API server is Tenet's: no other controllers handle namespaces, garbage and
      * definitions. */
     NEEDS_WHOLE_API = 1,
-    NEEDS_VNIDS = 2,    /* The plug-in of the ClusterNetwork has VNIDs. */
-    NEEDS_SERVICES = 4, /* The API server allocates addresses and ports for services. */
-    NEEDS_ACCESS = 8,   /* Access control is on. */
-    NEEDS_ROLES = 16,   /* The same, and the default roles exist. */
-    NEEDS_CA = 32,      /* A certificate authority for signing is configured. */
-    NEEDS_NETWORK = 64, /* The ClusterNetwork exists. */
+    NEEDS_VNIDS = 2,       /* The plug-in of the ClusterNetwork has VNIDs. */
+    NEEDS_SERVICES = 4,    /* The API server allocates addresses and ports for services. */
+    NEEDS_ACCESS = 8,      /* Access control is on. */
+    NEEDS_ROLES = 16,      /* The same, and the default roles exist. */
+    NEEDS_CA = 32,         /* A certificate authority for signing is configured. */
+    NEEDS_NETWORK = 64,    /* The ClusterNetwork exists. */
+    NEEDS_SCHEDULER = 128, /* No scheduler of others is configured. */
 };
 
 /* The controllers' configurations. */
@@ -47,7 +53,11 @@ struct configs {
     struct address_ranges foreign;
     const struct service_ranges *services;
     struct service_accounts_config accounts;
+    struct root_ca_config root_ca;
     const struct pki_ca *ca;
+    struct scheduler_config scheduler;
+    struct node_lifecycle_config nodes;
+    struct pod_garbage_config garbage;
 };
 
 /* The controllers, in the order in which they are started. */
@@ -59,6 +69,10 @@ static const struct controller_row rows[] = {
     {&namespaces_controller, NEEDS_WHOLE_API, 0},
     {&event_age_controller, NEEDS_WHOLE_API, 0},
     {&pod_deletion_controller, NEEDS_WHOLE_API, 0},
+    {&pod_garbage_controller, NEEDS_WHOLE_API, offsetof(struct configs, garbage)},
+    {&node_lifecycle_controller, NEEDS_WHOLE_API, offsetof(struct configs, nodes)},
+    {&disruption_controller, NEEDS_WHOLE_API, 0},
+    {&scheduler_controller, NEEDS_WHOLE_API | NEEDS_SCHEDULER, offsetof(struct configs, scheduler)},
     {&endpoints_controller, NEEDS_WHOLE_API, offsetof(struct configs, foreign)},
     {&wakeup_controller, NEEDS_WHOLE_API, 0},
     {&service_audit_controller, NEEDS_WHOLE_API | NEEDS_SERVICES,
@@ -68,6 +82,7 @@ static const struct controller_row rows[] = {
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},
+    {&root_ca_controller, NEEDS_ROLES, offsetof(struct configs, root_ca)},
     {&certificates_controller, NEEDS_ROLES | NEEDS_CA, offsetof(struct configs, ca)},
 };
 
@@ -146,6 +161,7 @@ static void bootstrapped(void *ctx, const struct err *e)
     set_plugin(c, c->cfg.network.plugin);
     if (enable(c, NEEDS_NETWORK | vnids_of(c->plugin) |
                       (c->cfg.network_only ? 0 : NEEDS_WHOLE_API) |
+                      (c->cfg.no_scheduler ? 0 : NEEDS_SCHEDULER) |
                       (c->cfg.services ? NEEDS_SERVICES : 0) | (s ? NEEDS_ACCESS : 0) |
                       (s && s->ca ? NEEDS_CA : 0)) < 0) {
         return;
@@ -170,10 +186,15 @@ static void set_configs(struct controllers *c)
         .vnids = c->cfg.vnids,
         .foreign = c->cfg.network.foreign,
         .services = c->cfg.services,
+        .scheduler = {.policy = c->cfg.policy},
+        .nodes = {.grace_s = c->cfg.node_grace_s},
+        .garbage = {.threshold = c->cfg.ended_pods},
     };
     if (s) {
         c->configs.accounts =
             (struct service_accounts_config){.names = s->service_accounts, .ca = s->ca_pem};
+        c->configs.root_ca =
+            (struct root_ca_config){.ca = s->ca_pem, .client_ca = s->client_ca_pem};
         c->configs.ca = s->ca;
     }
 }

@@ -10,6 +10,7 @@
 #include "client/informer_set.h"
 #include "controllers/network/netconf.h"
 #include "controllers/network/vnids.h"
+#include "sched/policy.h"
 #include "sdn/service_ranges.h"
 
 /* The configuration of the controllers for access control and certificates; all borrowed. */
@@ -17,6 +18,8 @@ struct controllers_security {
     const struct pki_ca *ca; /* Signs certificate requests; NULL: none are signed. */
     /* The authority of the API server's certificate, for those Secrets; NULL: none. */
     const char *ca_pem;
+    /* The authority of clients' certificates; NULL: none, or unknown here. */
+    const char *client_ca_pem;
     /* Names of the accounts in each namespace; ends with NULL. */
     const char *const *service_accounts;
 };
@@ -38,6 +41,12 @@ struct controllers_config {
         /* Shared with other parts of the process, borrowed; NULL: the controllers make their
          * own. */
         *informers;
+    const struct sched_policy
+        /* The scheduler's filters and weights, borrowed; NULL: the defaults. */
+        *policy;
+    unsigned node_grace_s; /* A kubelet that was silent for longer is unknown; 0: 40. */
+    unsigned ended_pods;   /* Pods that have ended and are kept; 0: all. */
+    bool no_scheduler;     /* Another program gives nodes to pods. */
     const char *component; /* Source of events; NULL: "tenet-master". */
     /* Another server provides the API, and its controllers handle namespaces, garbage, events' age
      * and definitions: only subnets and VNIDs are allocated here. */

@@ -3,6 +3,7 @@
 
 #include "api/condition.h"
 #include "base/base64.h"
+#include "base/ip.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -22,6 +23,7 @@ LOG_MODULE("certificates");
 /* Certificates are valid from this long before now, for clients whose clocks are late. */
 #define BACKDATE_MS 300000LL
 #define MAX_MS (365 * 24 * HOUR_MS)
+#define SERVING_RETRY_MS 5000u
 
 struct certificates {
     struct informer *requests;
@@ -290,6 +292,65 @@ static void review(struct work *w, const struct json *csr)
     work_request(w, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", o, reviewed);
 }
 
+/* ---- serving certificates ---- */
+
+bool certificates_is_node_server(const struct json *csr)
+{
+    return streq_null(json_path_string(csr, "spec", "signerName", NULL), SIGNER_SERVING) &&
+           certificates_check(csr, NULL) == 0;
+}
+
+bool certificates_fits_node(const struct json *csr, const struct json *node)
+{
+    CLEANUP_FREE char *pem = pem_of(csr);
+    CLEANUP(pki_csr_done) struct pki_csr c = {0};
+    const struct json *item;
+    if (pki_csr_read(pem ? pem : "", &c, NULL) < 0 || !str_has_prefix(c.cn, NODE)) {
+        return false;
+    }
+    const char *name = json_path_string(node, "metadata", "name", NULL);
+    bool fits = c.n_names > 0 && streq_null(name, c.cn + sizeof NODE - 1);
+    for (size_t i = 0; i < c.n_names && fits; i++) {
+        uint32_t ip;
+        fits = false;
+        JSON_FOREACH (item, json_path(node, "status", "addresses", NULL)) {
+            fits |= ip4_parse(c.names[i], &ip) == 0 &&
+                    str_has_suffix(json_get_text(item, "type"), "IP") &&
+                    streq(json_get_text(item, "address"), c.names[i]);
+        }
+    }
+    return fits;
+}
+
+/* The Node has come: its addresses were admitted as its own, and no others are signed. */
+static void got_node(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct certificates *c = ctx;
+    const struct json *csr = informer_get(c->requests, work_key(w));
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "read the node of a certificate request", text);
+    } else if (!csr) {
+        work_done(w);
+    } else if (error < 0 || !certificates_fits_node(csr, obj)) {
+        /* The node may report the address a little later. */
+        work_wait(w, MIN((uint64_t) certificates_left_ms(csr, time_wall_ms()), SERVING_RETRY_MS));
+    } else {
+        CLEANUP(json_free) struct json *o = copy_of(csr);
+        CLEANUP_FREE char *path =
+            api_path(VERSION, "certificatesigningrequests", NULL, obj_name(csr), "approval");
+        add_condition(o, "Approved", "AutoApproved",
+                      "Auto approving kubelet serving certificate: the names are the Node's own.");
+        work_request(w, "PUT", path, o, written);
+    }
+}
+
+static void ask_for_node(struct work *w, const struct json *csr)
+{
+    const char *user = json_path_string(csr, "spec", "username", NULL);
+    CLEANUP_FREE char *path = api_path("v1", "nodes", NULL, user + sizeof NODE - 1, NULL);
+    work_request(w, "GET", path, NULL, got_node);
+}
+
 static void begin(void *ctx, struct work *w, const char *key)
 {
     struct certificates *c = ctx;
@@ -303,6 +364,8 @@ static void begin(void *ctx, struct work *w, const char *key)
         sign(c, w, csr);
     } else if (certificates_is_node_client(csr)) {
         review(w, csr);
+    } else if (certificates_is_node_server(csr) && certificates_left_ms(csr, time_wall_ms()) > 0) {
+        ask_for_node(w, csr);
     } else {
         wait_end(c, w, csr);
     }

@@ -4,7 +4,9 @@
  *
  * A request for a node's client certificate is approved when its author has the right "create" on
  * certificatesigningrequests/nodeclient, or, for a node that renews its own certificate,
- * .../selfnodeclient; all others wait for an administrator.  Requests are signed for the signers
+ * .../selfnodeclient.  One for a node's serving certificate is approved when the node itself asks
+ * and it is for addresses alone that its Node reports; the API server admits no address of another
+ * object there.  All others wait for an administrator.  Requests are signed for the signers
  * kubernetes.io/kube-apiserver-client, .../kube-apiserver-client-kubelet and .../kubelet-serving,
  * each only with the subject and usages that it allows. */
 #pragma once
@@ -18,6 +20,11 @@ extern const struct controller certificates_controller;
 /* Pure but for OpenSSL: whether the CertificateSigningRequest asks for
  * the client certificate of a node. */
 bool certificates_is_node_client(const struct json *csr);
+/* The same for the serving certificate of a node that asks for itself. */
+bool certificates_is_node_server(const struct json *csr);
+/* Whether all names in the request are addresses of the Node.  A name of DNS is none: one that the
+ * node chooses could be a name of the API. */
+bool certificates_fits_node(const struct json *csr, const struct json *node);
 /* Whether the signer allows the request's subject and usages; -EINVAL says why not;
  * -ENOTSUP: the signer is not one of Tenet's. */
 int certificates_check(const struct json *csr, struct err *e);

@@ -4,30 +4,17 @@
 #include "api/kind.h"
 #include "base/mem.h"
 #include "controller/obj.h"
+#include "controllers/security/default_roles_priv.h"
 
 #define RBAC_GROUP "rbac.authorization.k8s.io"
 #define RBAC_VERSION RBAC_GROUP "/v1"
 #define LABEL_DEFAULT "kubernetes.io/bootstrapping"
 #define AGGREGATE RBAC_GROUP "/aggregate-to-"
+#define SYSTEM_NAMESPACE "kube-system"
+#define AUTHENTICATION_READER AUTHENTICATION_CONFIG "-reader"
 
-#define READ "get list watch"
 #define WRITE "create delete deletecollection patch update"
 #define ALL READ " " WRITE
-
-/* Words are separated by blanks; the group "core" is the one with the empty name. */
-struct rule {
-    const char *verbs, *groups, *resources, *names, *urls;
-};
-#define MAX_RULES 16
-struct role {
-    const char *name;
-    const char *aggregates; /* The name of the role to which its rules are added. */
-    const char *gathers;    /* The label of the roles whose rules this role aggregates. */
-    struct rule rules[MAX_RULES];
-    /* The verbs for kinds in projects whose descriptions name the role "edit" or
-     * "view"; these rules come before the others. */
-    const char *project_verbs, *project_role;
-};
 
 /* Resources in projects beyond the kinds whose descriptions (api/kinds) name the role: their
  * subresources, and kinds that are not compiled in yet.  The order of the groups is that of the
@@ -100,6 +87,7 @@ static const struct role roles[] = {
        "resourcequotas/status services/status"},
       {READ, "network.openshift.io", "clusternetworks hostsubnets netnamespaces"},
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
+      {READ, "metrics.k8s.io", "nodes pods"},
       {READ, RBAC_GROUP, "clusterrolebindings clusterroles rolebindings roles"},
       {READ, "certificates.k8s.io", "certificatesigningrequests"},
       {READ, "apiextensions.k8s.io", "customresourcedefinitions"},
@@ -120,6 +108,7 @@ static const struct role roles[] = {
      NULL,
      {{"impersonate", "core", "users", "system:admin"},
       {"impersonate", "core", "groups", "system:masters"}}},
+    {"system:aggregated-metrics-reader", "view", NULL, {{READ, "metrics.k8s.io", "nodes pods"}}},
     {"system:auth-delegator",
      NULL,
      NULL,
@@ -171,7 +160,10 @@ static const struct role roles[] = {
       {READ, "apps", "replicasets statefulsets"},
       {READ, "policy", "poddisruptionbudgets"},
       {READ, "storage.k8s.io",
-       "csidrivers csinodes csistoragecapacities storageclasses volumeattachments"},
+       "csidrivers csinodes csistoragecapacities storageclasses volumeattachments "
+       "volumeattributesclasses"},
+      {READ, "resource.k8s.io", "deviceclasses resourceclaims resourceslices"},
+      {"patch update", "resource.k8s.io", "resourceclaims resourceclaims/status"},
       {"create", "authentication.k8s.io", "tokenreviews"},
       {"create", "authorization.k8s.io", "subjectaccessreviews"}}},
     {"system:monitoring",
@@ -179,6 +171,13 @@ static const struct role roles[] = {
      NULL,
      {{"get", .urls = "/healthz /healthz/* /livez /livez/* /metrics /metrics/* /readyz "
                       "/readyz/*"}}},
+    {"system:node-admin",
+     NULL,
+     NULL,
+     {{READ, "core", "nodes"},
+      {"proxy", "core", "nodes"},
+      {"*", "core",
+       "nodes/configz nodes/healthz nodes/log nodes/metrics nodes/pods nodes/proxy nodes/stats"}}},
     {"system:node-bootstrapper",
      NULL,
      NULL,
@@ -243,14 +242,20 @@ static const struct binding bindings[] = {
     {"self-provisioners", "self-provisioner", "system:authenticated:oauth"},
     {"system:basic-user", "system:basic-user", "system:authenticated"},
     {"system:discovery", "system:discovery", "system:authenticated"},
+    {"system:kube-controller-manager", "system:kube-controller-manager", NULL,
+     "system:kube-controller-manager"},
     {"system:kube-scheduler", "system:kube-scheduler", NULL, "system:kube-scheduler"},
     {"system:monitoring", "system:monitoring", "system:monitoring"},
+    {"system:node-admins", "system:node-admin", "system:node-admins",
+     "system:openshift-node-admin"},
+    {"system:node-proxier", "system:node-proxier", NULL, "system:kube-proxy"},
     {"system:public-info-viewer", "system:public-info-viewer",
      "system:authenticated system:unauthenticated"},
     {"system:sdn-policy-readers", "system:sdn-policy-reader", "system:nodes", .policies = true},
     {"system:sdn-readers", "system:sdn-reader", "system:nodes"},
     {"system:service-account-issuer-discovery", "system:service-account-issuer-discovery",
      "system:serviceaccounts"},
+    {"system:volume-scheduler", "system:volume-scheduler", NULL, "system:kube-scheduler"},
     {"tenet:node-autoapprove-bootstrap", CSR "nodeclient", "system:bootstrappers"},
     {"tenet:node-autoapprove-certificate-rotation", CSR "selfnodeclient", "system:nodes"},
     {"tenet:node-bootstrapper", "system:node-bootstrapper", "system:bootstrappers"},
@@ -306,17 +311,19 @@ static bool is_for_role(const struct api_kind *k, const char *role)
     return found;
 }
 
-/* The list with 's' inserted before the first word that follows it in the alphabet. */
+/* The list with 's' inserted before the first word that follows it in the alphabet, unless it has
+ * it: a kind may have several versions. */
 static struct json *with_word(const struct json *list, const char *s)
 {
     struct json *out = json_array();
     const struct json *item;
     bool done = false;
     JSON_FOREACH (item, list) {
-        if (!done && strcmp(s, json_get_string(item)) < 0) {
+        int order = strcmp(s, json_get_string(item));
+        if (!done && order < 0) {
             json_append(out, json_string(s));
-            done = true;
         }
+        done |= order <= 0;
         json_append(out, json_clone(item));
     }
     if (!done) {
@@ -376,13 +383,30 @@ static void add_subjects(struct json *list, const char *kind, const char *names)
     }
 }
 
+static void set_role(struct json *binding, const char *kind, const char *name)
+{
+    struct json *ref = json_ensure_object(binding, "roleRef");
+    json_set_string(ref, "apiGroup", RBAC_GROUP);
+    json_set_string(ref, "kind", kind);
+    json_set_string(ref, "name", name);
+}
+
+/* The binding of a controller's role to its service account. */
+static struct json *controller_binding(const struct role *r)
+{
+    struct json *o = default_object("ClusterRoleBinding", r->name);
+    set_role(o, "ClusterRole", r->name);
+    struct json *s = json_append(json_ensure_array(o, "subjects"), json_object());
+    json_set_string(s, "kind", "ServiceAccount");
+    json_set_string(s, "name", r->name + sizeof CONTROLLER_PREFIX - 1);
+    json_set_string(s, "namespace", SYSTEM_NAMESPACE);
+    return o;
+}
+
 static struct json *binding_object(const struct binding *b)
 {
     struct json *o = default_object("ClusterRoleBinding", b->name);
-    struct json *ref = json_ensure_object(o, "roleRef");
-    json_set_string(ref, "apiGroup", RBAC_GROUP);
-    json_set_string(ref, "kind", "ClusterRole");
-    json_set_string(ref, "name", b->role);
+    set_role(o, "ClusterRole", b->role);
     struct json *list = json_ensure_array(o, "subjects");
     add_subjects(list, "Group", b->groups);
     add_subjects(list, "User", b->users);
@@ -405,6 +429,9 @@ struct json *default_cluster_roles(void)
     for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
         json_append(list, role_object(&roles[i]));
     }
+    for (size_t i = 0; i < n_component_roles; i++) {
+        json_append(list, role_object(&component_roles[i]));
+    }
     return list;
 }
 
@@ -416,6 +443,39 @@ struct json *default_cluster_role_bindings(enum sdn_plugin plugin)
             json_append(list, binding_object(&bindings[i]));
         }
     }
+    for (size_t i = 0; i < n_component_roles; i++) {
+        if (str_has_prefix(component_roles[i].name, CONTROLLER_PREFIX)) {
+            json_append(list, controller_binding(&component_roles[i]));
+        }
+    }
+    return list;
+}
+
+/* An object of kube-system about the ConfigMap that says how the API server knows its clients. */
+static struct json *authentication_object(const char *kind, const char *name)
+{
+    struct json *o = default_object(kind, name);
+    json_set_string(json_get(o, "metadata"), "namespace", SYSTEM_NAMESPACE);
+    return o;
+}
+
+struct json *default_system_roles(void)
+{
+    static const struct rule read = {READ, "core", "configmaps", AUTHENTICATION_CONFIG};
+    struct json *list = json_array();
+    struct json *o = json_append(list, authentication_object("Role", AUTHENTICATION_READER));
+    json_append(json_ensure_array(o, "rules"), rule_object(&read));
+    return list;
+}
+
+struct json *default_system_role_bindings(void)
+{
+    struct json *list = json_array();
+    struct json *o =
+        json_append(list, authentication_object("RoleBinding", "system::" AUTHENTICATION_READER));
+    set_role(o, "Role", AUTHENTICATION_READER);
+    add_subjects(json_ensure_array(o, "subjects"), "User",
+                 "system:kube-controller-manager system:kube-scheduler");
     return list;
 }
 

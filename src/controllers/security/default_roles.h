@@ -12,6 +12,13 @@ struct json *default_namespaces(void);
  * all pods only where NetworkPolicy needs it. */
 struct json *default_cluster_roles(void);
 struct json *default_cluster_role_bindings(enum sdn_plugin plugin);
+/* Owned arrays of the Roles and of the RoleBindings of kube-system. */
+struct json *default_system_roles(void);
+struct json *default_system_role_bindings(void);
+
+/* The ConfigMap of kube-system from which Kubernetes' parts learn how the API server authenticates
+ * its clients, so that their own servers do it alike (root_ca.h). */
+#define AUTHENTICATION_CONFIG "extension-apiserver-authentication"
 
 #define ANNOTATION_AUTOUPDATE "rbac.authorization.kubernetes.io/autoupdate"
 /* The object 'have' changed so that it grants everything in 'want', and nothing that earlier

@@ -8,6 +8,7 @@
 
 LOG_MODULE("bootstrap");
 
+#define NAMESPACE_WAIT_MS 50
 #define RBAC "/apis/rbac.authorization.k8s.io/v1/"
 
 /* The kinds.  Keys of the queue are "KIND" (list it) and "KIND/NAME"
@@ -18,6 +19,8 @@ static const struct {
     {"namespaces", "/api/v1/namespaces"},
     {"clusterroles", RBAC "clusterroles"},
     {"clusterrolebindings", RBAC "clusterrolebindings"},
+    {"roles", RBAC "namespaces/kube-system/roles"},
+    {"rolebindings", RBAC "namespaces/kube-system/rolebindings"},
 };
 #define N_KINDS ARRAY_SIZE(kinds)
 
@@ -61,6 +64,10 @@ static void finish(struct rbac_bootstrap *b, struct work *w)
 static void written(void *ctx, struct work *w, int error, const char *text, struct json *obj)
 {
     struct rbac_bootstrap *b = ctx;
+    if (error == -ENOENT) {
+        work_wait(w, NAMESPACE_WAIT_MS); /* Its namespace is written at the same time. */
+        return;
+    }
     if (error < 0 && error != -EEXIST) {
         work_retry(w, error, "write a default role or binding", text);
         return;
@@ -136,7 +143,8 @@ static int start(const struct controller_env *env, const void *config, void **re
 {
     const struct rbac_bootstrap_config *cfg = config;
     struct json *want[N_KINDS] = {default_namespaces(), default_cluster_roles(),
-                                  default_cluster_role_bindings(cfg->plugin)};
+                                  default_cluster_role_bindings(cfg->plugin),
+                                  default_system_roles(), default_system_role_bindings()};
     struct rbac_bootstrap *b = NEW(struct rbac_bootstrap);
     b->cfg = cfg;
     b->queue = env->queue;

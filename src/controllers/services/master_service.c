@@ -14,7 +14,6 @@
 #define ALIAS "openshift"
 #define ALIAS_OF NAME "." NAMESPACE ".svc.cluster.local"
 #define LEASES_IN "kube-system"
-#define LEASE_LABEL "tenet.io/master"
 #define LEASES_API "coordination.k8s.io/v1"
 
 /* Interval of checks, because another client may have deleted one of the objects. */
@@ -89,14 +88,20 @@ static void service_got(void *ctx, struct work *w, int error, const char *text, 
 
 /* ---- leases ---- */
 
-static struct json *lease_object(const struct master_service *m)
+struct json *master_service_lease(const struct json *found, const char *name, uint32_t ip,
+                                  uint16_t port, int64_t now_ms)
 {
     char now[TIME_TEXT_SIZE];
-    struct json *o = obj_new(LEASES_API, "Lease", LEASES_IN, m->lease), *spec;
-    time_format_micro(time_wall_ms(), now);
-    json_set_string(json_ensure_object(json_get(o, "metadata"), "labels"), LEASE_LABEL, "true");
+    struct json *o = obj_new(LEASES_API, "Lease", LEASES_IN, name), *meta, *spec;
+    const char *version = json_path_string(found, "metadata", "resourceVersion", NULL);
+    time_format_micro(now_ms, now);
+    meta = json_get(o, "metadata");
+    if (version) {
+        json_set_string(meta, "resourceVersion", version);
+    }
+    json_set_string(json_ensure_object(meta, "labels"), MASTER_LEASE_LABEL, "true");
     spec = json_ensure_object(o, "spec");
-    json_set(spec, "holderIdentity", json_stringf("%s:%u", IP4_TEXT(m->cfg.ip), m->cfg.port));
+    json_set(spec, "holderIdentity", json_stringf("%s:%u", IP4_TEXT(ip), port));
     json_set_int(spec, "leaseDurationSeconds", MASTER_LEASE_S);
     json_set_string(spec, "renewTime", now);
     return o;
@@ -109,6 +114,21 @@ static void lease_written(void *ctx, struct work *w, int error, const char *text
     } else {
         work_wait(w, RENEW_MS);
     }
+}
+
+static void lease_got(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct master_service *m = ctx;
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "read the lease of this master", text);
+        return;
+    }
+    CLEANUP(json_free)
+    struct json *o =
+        master_service_lease(error ? NULL : obj, m->lease, m->cfg.ip, m->cfg.port, time_wall_ms());
+    CLEANUP_FREE char *path =
+        api_path(LEASES_API, "leases", LEASES_IN, error ? NULL : m->lease, NULL);
+    work_request(w, error ? "POST" : "PUT", path, o, lease_written);
 }
 
 static void lease_deleted(void *ctx, struct work *w, int error, const char *text, struct json *obj)
@@ -262,13 +282,13 @@ static void begin(void *ctx, struct work *w, const char *key)
             api_path("v1", "services", NAMESPACE, streq(key, KEY_ALIAS) ? ALIAS : NAME, NULL);
         work_request(w, "GET", path, NULL, service_got);
     } else if (streq(key, KEY_LEASE)) {
-        CLEANUP(json_free) struct json *o = m->resigning_lease ? NULL : lease_object(m);
+        bool ends = m->resigning_lease;
         CLEANUP_FREE char *path = api_path(LEASES_API, "leases", LEASES_IN, m->lease, NULL);
-        work_request(w, o ? "PUT" : "DELETE", path, o, o ? lease_written : lease_deleted);
+        work_request(w, ends ? "DELETE" : "GET", path, NULL, ends ? lease_deleted : lease_got);
     } else if (m->cfg.shared) {
         work_request(w, "GET",
                      "/apis/" LEASES_API "/namespaces/" LEASES_IN
-                     "/leases?labelSelector=" LEASE_LABEL "%3Dtrue",
+                     "/leases?labelSelector=" MASTER_LEASE_LABEL "%3Dtrue",
                      NULL, leases_listed);
     } else {
         struct json *subsets = json_array();

@@ -14,6 +14,7 @@
 #include "client/client.h"
 
 #define MASTER_LEASE_S 15
+#define MASTER_LEASE_LABEL "tenet.io/master"
 
 struct master_service_config {
     uint32_t service_ip; /* First address of the service network. */
@@ -37,3 +38,9 @@ struct master_service *master_service_free(struct master_service *m);
 /* Pure: the subsets of the Endpoints for a list of Leases at 'now_ms',
  * each address once, sorted; owned. */
 struct json *master_service_subsets(const struct json *leases, int64_t now_ms);
+
+/* Pure: the Lease 'name' of the master at 'ip' and 'port', renewed at 'now_ms'; owned. It has the
+ * version of 'found', the stored one, because the API replaces Leases only by version; NULL: there
+ * is none. */
+struct json *master_service_lease(const struct json *found, const char *name, uint32_t ip,
+                                  uint16_t port, int64_t now_ms);
