@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kubelet/volumes/setup.h"
+
+#include "base/mem.h"
+#include "kubelet/volumes/tree.h"
+#include "net/loop/process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIR_MODE 0750
+#define EMPTY_DIR_MODE 0777
+#define FILES_DIR_MODE 0755
+/* More than two versions of the largest volume, each file in whole pages. */
+#define FILES_MEMORY (64 << 20)
+#define NFS_TIMEOUT_MS 120000
+
+/* ---- directories ---- */
+
+bool volume_name_is_safe(const char *s)
+{
+    return *s && !strchr(s, '/') && !streq(s, ".") && !streq(s, "..") && strlen(s) < 254;
+}
+
+char *volume_dir(const char *pods_dir, const char *uid, const char *plugin, const char *name)
+{
+    return xasprintf("%s/%s/volumes/%s/%s", pods_dir, uid, plugin, name);
+}
+
+int volume_make_dir(const char *pods_dir, const char *path, int *ret_fd, struct err *e)
+{
+    int fd = open(pods_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = fd < 0 ? err_sys(e, -errno, "open %s", pods_dir) : 0;
+    while (r == 0 && *path) {
+        size_t n = strcspn(path, "/");
+        CLEANUP_FREE char *name = xstrndup(path, n);
+        int next = -1;
+        r = mkdirat(fd, name, DIR_MODE) < 0 && errno != EEXIST
+                ? err_sys(e, -errno, "make the directory %s", name)
+                : tree_open_dir(fd, name, &next, e);
+        close(fd);
+        fd = next;
+        path += n + (path[n] == '/');
+    }
+    if (r == 0) {
+        *ret_fd = fd;
+    }
+    return r;
+}
+
+/* Opens the directory of which the volume's own is a member. */
+static int open_parent(const struct volume_job *j, int *ret_fd, struct err *e)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/volumes/%s", j->uid, j->type->plugin);
+    return volume_make_dir(j->pods_dir, path, ret_fd, e);
+}
+
+/* Mounts a tmpfs on the directory that 'fd' refers to. */
+static int mount_memory(int fd, uint64_t size, mode_t mode, struct err *e)
+{
+    char at[32], data[96];
+    CLEANUP_FREE char *bound =
+        size ? xasprintf("size=%llu,", (unsigned long long) size) : xstrdup("");
+    snprintf(at, sizeof at, "/proc/self/fd/%d", fd);
+    /* What is in memory for secrecy must not reach the disk; older kernels do not know noswap. */
+    snprintf(data, sizeof data, "%smode=%04o,noswap", bound, mode);
+    if (mount("tmpfs", at, "tmpfs", 0, data) == 0) {
+        return 0;
+    }
+    snprintf(data, sizeof data, "%smode=%04o", bound, mode);
+    return mount("tmpfs", at, "tmpfs", 0, data) < 0 ? err_sys(e, -errno, "mount a tmpfs") : 0;
+}
+
+/* Makes and opens the volume's own directory, on a tmpfs if 'memory'.  '*ret_new': it was not complete
+ * yet, which its mode says. */
+static int open_own(const struct volume_job *j, mode_t mode, bool memory, uint64_t size,
+                    int *ret_fd, bool *ret_new, struct err *e)
+{
+    struct stat st;
+    int parent, fd = -1;
+    int r = open_parent(j, &parent, e);
+    if (r < 0) {
+        return r;
+    }
+    if (mkdirat(parent, j->name, 0700) < 0 && errno != EEXIST) {
+        r = err_sys(e, -errno, "make the directory %s", j->name);
+    }
+    r = r < 0 ? r : tree_open_dir(parent, j->name, &fd, e);
+    if (r == 0 && memory && !tree_is_mount_point(parent, j->name)) {
+        r = mount_memory(fd, size, 0700, e);
+        close(fd);
+        fd = -1;
+        r = r < 0 ? r : tree_open_dir(parent, j->name, &fd, e);
+    }
+    if (r == 0 && fstat(fd, &st) < 0) {
+        r = err_sys(e, -errno, "stat");
+    }
+    close(parent);
+    if (r < 0) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return r;
+    }
+    *ret_new = (st.st_mode & mode) != mode;
+    *ret_fd = fd;
+    return 0;
+}
+
+static void take_path(struct volume_job *j)
+{
+    j->path = volume_dir(j->pods_dir, j->uid, j->type->plugin, j->name);
+}
+
+/* ---- types ---- */
+
+static int set_up_empty_dir(struct volume_job *j, struct err *e)
+{
+    const char *medium = json_get_text(j->source, "medium");
+    bool memory = streq(medium, "Memory"), is_new;
+    int fd;
+    if (*medium && !memory) {
+        return err_set(e, -EOPNOTSUPP, "emptyDir with the medium %s is not supported", medium);
+    }
+    int r = open_own(j, EMPTY_DIR_MODE, memory, j->memory_max, &fd, &is_new, e);
+    if (r < 0) {
+        return r;
+    }
+    if (is_new && j->owner.has_group) {
+        r = tree_set_group(fd, j->owner.group, false, e);
+    }
+    mode_t mode = EMPTY_DIR_MODE | (j->owner.has_group ? S_ISGID : 0);
+    if (r == 0 && is_new && fchmod(fd, mode) < 0) {
+        r = err_sys(e, -errno, "chmod");
+    }
+    close(fd);
+    return r;
+}
+
+static int set_up_files(struct volume_job *j, struct err *e)
+{
+    bool is_new, changed;
+    int fd;
+    int r = open_own(j, FILES_DIR_MODE, j->in_memory, FILES_MEMORY, &fd, &is_new, e);
+    if (r < 0) {
+        return r;
+    }
+    if (is_new && j->owner.has_group && fchown(fd, (uid_t) -1, j->owner.group) < 0) {
+        r = err_sys(e, -errno, "chown");
+    }
+    r = r < 0 ? r : atomic_write(fd, &j->files, j->owner, &changed, e);
+    mode_t mode = FILES_DIR_MODE | (j->owner.has_group ? S_ISGID : 0);
+    if (r == 0 && is_new && fchmod(fd, mode) < 0) {
+        r = err_sys(e, -errno, "chmod");
+    }
+    close(fd);
+    return r;
+}
+
+static int make_host_file(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return err_sys(e, -errno, "create %s", path);
+    }
+    close(fd);
+    return 0;
+}
+
+static int set_up_host_path(struct volume_job *j, struct err *e)
+{
+    static const struct {
+        const char *type;
+        mode_t format;
+        int (*make)(const char *path, struct err *e);
+        const char *noun;
+    } types[] = {
+        {"Directory", S_IFDIR, NULL, "directory"},
+        {"DirectoryOrCreate", S_IFDIR, NULL, "directory"},
+        {"File", S_IFREG, NULL, "file"},
+        {"FileOrCreate", S_IFREG, make_host_file, "file"},
+        {"Socket", S_IFSOCK, NULL, "socket file"},
+        {"CharDevice", S_IFCHR, NULL, "character device"},
+        {"BlockDevice", S_IFBLK, NULL, "block device"},
+    };
+    const char *path = json_get_text(j->source, "path"), *type = json_get_text(j->source, "type");
+    CLEANUP_FREE char *ends = xasprintf("%s/", path);
+    struct stat st;
+    if (*path != '/' || strstr(ends, "/../")) {
+        return err_set(e, -EINVAL, "hostPath %.256s must be absolute and without '..'", path);
+    }
+    j->path = xstrdup(path);
+    if (!*type) {
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        if (!streq(type, types[i].type)) {
+            continue;
+        }
+        int r = stat(path, &st) == 0 ? 0 : -errno;
+        if (r == -ENOENT && str_has_suffix(type, "OrCreate")) {
+            r = types[i].make ? types[i].make(path, e) : dir_make(path, 0755, e);
+            if (r < 0) {
+                return r;
+            }
+            r = stat(path, &st) == 0 ? 0 : -errno;
+        }
+        if (r < 0 || (st.st_mode & S_IFMT) != types[i].format) {
+            return err_set(e, r < 0 ? r : -EINVAL, "hostPath type check failed: %.256s is not a %s",
+                           path, types[i].noun);
+        }
+        return 0;
+    }
+    return err_set(e, -EINVAL, "%.64s is an invalid type of a hostPath", type);
+}
+
+static int set_up_local(struct volume_job *j, struct err *e)
+{
+    const char *path = json_get_text(j->source, "path");
+    int fd = *path == '/' ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        return err_sys(e, *path == '/' ? -errno : -EINVAL, "local volume: open the directory %s",
+                       path);
+    }
+    int r = j->owner.has_group && !j->readonly
+                ? tree_set_group(fd, j->owner.group, j->on_root_mismatch, e)
+                : 0;
+    close(fd);
+    j->path = xstrdup(path);
+    return r;
+}
+
+/* Runs mount(8), which knows the helper of NFS and its negotiation. */
+static int set_up_nfs(struct volume_job *j, struct err *e)
+{
+    const char *server = json_get_text(j->source, "server");
+    const char *export = json_get_text(j->source, "path");
+    bool readonly = j->readonly || json_get_bool(json_get(j->source, "readOnly"), false);
+    CLEANUP_STRBUF struct strbuf options = STRBUF_INIT;
+    CLEANUP_STRBUF struct strbuf output = STRBUF_INIT_MAX(1 << 20);
+    const struct json *o;
+    int parent, status = 0;
+    if (!*server || *server == '-' || server[strcspn(server, " \t\n,/")] || *export != '/') {
+        return err_set(e, -EINVAL, "nfs: invalid server %.128s or path %.128s", server, export);
+    }
+    int r = open_parent(j, &parent, e);
+    if (r < 0) {
+        return r;
+    }
+    if (mkdirat(parent, j->name, DIR_MODE) < 0 && errno != EEXIST) {
+        r = err_sys(e, -errno, "make the directory %s", j->name);
+    }
+    bool mounted = tree_is_mount_point(parent, j->name);
+    close(parent);
+    if (r < 0 || mounted) {
+        return r;
+    }
+    strbuf_adds(&options, readonly ? "ro" : "rw");
+    JSON_FOREACH (o, j->options) {
+        if (json_get_string(o)) {
+            strbuf_addf(&options, ",%s", json_get_string(o));
+        }
+    }
+    CLEANUP_FREE char *at = volume_dir(j->pods_dir, j->uid, j->type->plugin, j->name);
+    CLEANUP_FREE char *source = xasprintf("%s:%s", server, export);
+    const char *argv[] = {"mount", "-t",   "nfs", "-o", strbuf_cstr(&options),
+                          "--",    source, at,    NULL};
+    struct process_spec spec = PROCESS_SPEC_INIT;
+    spec.argv = argv;
+    r = process_run(&spec, NFS_TIMEOUT_MS, NULL, &output, &status, e);
+    if (r == 0 && status != 0) {
+        const char *text = strbuf_cstr(&output);
+        r = err_set(e, -EIO, "mount %s: %.*s", source, (int) strcspn(text, "\n"),
+                    *text ? text : "mount(8) failed; is nfs-common installed?");
+    }
+    return r;
+}
+
+#define GIT_REFUSAL                                                                   \
+    "gitRepo volumes are refused, because a repository can run commands on the node " \
+    "(CVE-2024-10220); clone it in an init container into an emptyDir"
+
+static const struct volume_type types[] = {
+    {"emptyDir", "kubernetes.io~empty-dir", .set_up = set_up_empty_dir},
+    {"hostPath", "kubernetes.io~host-path", .set_up = set_up_host_path, .is_on_host = true},
+    {"configMap", "kubernetes.io~configmap", .set_up = set_up_files, .has_files = true,
+     .is_readonly = true},
+    {"secret", "kubernetes.io~secret", .set_up = set_up_files, .has_files = true,
+     .is_readonly = true},
+    {"downwardAPI", "kubernetes.io~downward-api", .set_up = set_up_files, .has_files = true,
+     .is_readonly = true},
+    {"projected", "kubernetes.io~projected", .set_up = set_up_files, .has_files = true,
+     .is_readonly = true},
+    {"nfs", "kubernetes.io~nfs", .set_up = set_up_nfs},
+    {"local", "kubernetes.io~local-volume", .set_up = set_up_local, .is_on_host = true,
+     .only_in_pv = true},
+    {"gitRepo", "", .refusal = GIT_REFUSAL},
+};
+
+int volume_type_of(const struct json *volume, bool in_pv, const struct volume_type **ret,
+                   struct err *e)
+{
+    const char *member = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        if (!json_is(json_get(volume, types[i].member), JSON_OBJECT) ||
+            (types[i].only_in_pv && !in_pv)) {
+            continue;
+        }
+        if (types[i].refusal) {
+            return err_set(e, -EOPNOTSUPP, "%s", types[i].refusal);
+        }
+        *ret = &types[i];
+        return 0;
+    }
+    for (size_t i = 0; i < json_count(volume); i++) {
+        const char *key = json_key_at(volume, i);
+        bool is_source = json_is(json_at(volume, i), JSON_OBJECT) && !streq(key, "capacity") &&
+                         !streq(key, "claimRef") && !streq(key, "nodeAffinity");
+        member = is_source && !member ? key : member;
+    }
+    return err_set(e, -EOPNOTSUPP, "volumes of the type %s are not supported on this node",
+                   member ? member : "(none)");
+}
+
+/* ---- jobs ---- */
+
+void volume_job_run(void *job)
+{
+    struct volume_job *j = job;
+    j->error = j->type->set_up(j, &j->err);
+    if (j->error == 0 && !j->path) {
+        take_path(j);
+    }
+}
+
+void volume_job_free(struct volume_job *j)
+{
+    if (j) {
+        free(j->pods_dir);
+        free(j->uid);
+        free(j->name);
+        json_free(j->source);
+        json_free(j->options);
+        pod_files_done(&j->files);
+        free(j->path);
+        free(j);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first process of a pod: it holds the pod's namespaces and does nothing until it is told to
+ * end.  Where the containers of a pod share their process ids it is the init of all, and reaps. */
+#include <signal.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+int main(void)
+{
+    sigset_t set;
+    int signo;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    for (;;) {
+        if (sigwait(&set, &signo) != 0) {
+            continue;
+        }
+        if (signo != SIGCHLD) {
+            return 0;
+        }
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
+        }
+    }
+}
