@@ -9,13 +9,16 @@
 #include "master/master_controllers.h"
 #include "master/master_signing.h"
 #include "master/master_status.h"
+#include "net/loop/config_file.h"
 #include "net/loop/notify.h"
+#include "net/loop/process.h"
 #include "net/tls/pki.h"
 
 #include <errno.h>
 
 LOG_MODULE("master");
 
+#define POLICY_MAX (1 << 20)
 #define CONTROLLERS_AGENT "tenet-controllers/" TENET_VERSION
 
 struct master {
@@ -24,6 +27,7 @@ struct master {
     struct master_host host;
     struct master_api *api;
     struct master_signing *signing; /* NULL: without HTTPS there is no access control. */
+    struct sched_policy policy;     /* Of the scheduler, when a file has it. */
     struct master_controllers *controllers;
     struct master_status *status_server; /* NULL: no separate status server. */
     struct loop_signal *term, *interrupt, *hangup;
@@ -70,6 +74,23 @@ static int connect_there(void *ctx, struct api_client **ret, struct err *e)
     return api_client_from_kubeconfig(m->loop, m->run->kubeconfig, CONTROLLERS_AGENT, ret, e);
 }
 
+/* Reads the scheduler's policy: a wrong one is an error before anything is served. */
+static int read_policy(struct master *m, struct err *e)
+{
+    const char *path = m->run->config->scheduler_policy;
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT, ignored = STRBUF_INIT;
+    if (!path || !(m->run->parts & MASTER_CONTROLLERS)) {
+        return 0;
+    }
+    int r = file_read(path, POLICY_MAX, &text, e);
+    r = r < 0 ? r : sched_policy_parse(text.data, text.size, &m->policy, &ignored, e);
+    if (r < 0) {
+        return err_prefix(e, "kubernetesMasterConfig.schedulerConfigFile: %s", path), r;
+    }
+    log_info("scheduler's policy", "file=%s without_effect=\"%s\"", path, strbuf_cstr(&ignored));
+    return 0;
+}
+
 static int begin_controllers(struct master *m, bool elects, struct err *e)
 {
     bool whole = !m->run->network_only;
@@ -77,6 +98,10 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
         .controllers = {.network = m->run->config->network,
                         .addresses = whole ? &m->host.addresses.rules : NULL,
                         .security = master_signing_security(m->signing),
+                        .policy = m->run->config->scheduler_policy ? &m->policy : NULL,
+                        .node_grace_s = m->run->config->node_grace_s,
+                        .ended_pods = m->run->config->ended_pods,
+                        .no_scheduler = !m->run->config->scheduler,
                         .services = whole ? &m->host.services : NULL,
                         .informers = m->api ? master_api_informers(m->api) : NULL,
                         .network_only = !whole},
@@ -233,15 +258,12 @@ static void reread_config(const char *path)
 {
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     struct err e = {0};
-    char bad[64];
     master_config_init(&c);
     if (!path) {
         return;
     }
-    if (master_config_load(path, &c, &e) < 0) {
+    if (master_config_load(path, &c, &e) < 0 || config_file_set_log(c.log_level, &e) < 0) {
         log_warn("configuration not read again", "error=\"%s\"", e.text);
-    } else if (c.log_level && log_set_levels(c.log_level, bad) < 0) {
-        log_warn("configuration not read again", "error=\"logLevel: %s is not a level\"", bad);
     } else {
         log_info("configuration read again", "logLevel=%s", c.log_level ? c.log_level : "");
     }
@@ -265,6 +287,7 @@ static void master_done(struct master *m)
     master_status_free(m->status_server);
     master_controllers_free(m->controllers);
     master_signing_free(m->signing);
+    sched_policy_done(&m->policy);
     master_api_free(m->api);
     loop_free(m->loop);
 }
@@ -273,7 +296,8 @@ int master_run(const struct master_run *run, struct err *e)
 {
     __attribute__((cleanup(master_done))) struct master m = {.run = run, .loop = loop_new()};
     m.delay = loop_timer_new(m.loop, stop_controllers, &m);
-    int r = run->parts & MASTER_API ? start_api(&m, e) : start_controllers(&m, e);
+    int r = read_policy(&m, e);
+    r = r < 0 ? r : run->parts & MASTER_API ? start_api(&m, e) : start_controllers(&m, e);
     if (r < 0) {
         return r;
     }

@@ -137,23 +137,37 @@ static void warn_of_access(const struct master_api *m)
     }
 }
 
+/* Gives the API server its certificate for nodes, if there is one. */
+static int use_kubelet_client(struct master_api *m, struct err *e)
+{
+    struct apiserver_kubelets k = {0};
+    int r = m->tls ? master_tls_kubelet_client(m->tls, &k, e) : 0;
+    if (r == 0 && k.cert) {
+        apiserver_set_kubelets(m->apiserver, &k);
+    }
+    apiserver_kubelets_done(&k);
+    return r;
+}
+
 /* 'fd' is taken over. */
 static int serve(struct master_api *m, int fd, struct err *e)
 {
     const struct master_config *c = m->cfg.config;
     const unsigned *v = c->limits.values;
-    struct apiserver_config cfg = {.max_inflight = v[LIMIT_INFLIGHT],
-                                   .max_queued = v[LIMIT_QUEUED],
-                                   .queue_wait_ms = v[LIMIT_QUEUE_S] * UINT64_C(1000),
-                                   .max_watches = v[LIMIT_WATCHES],
-                                   .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
-                                   .services = &m->cfg.host->services,
-                                   .addresses = &m->cfg.host->addresses.rules,
-                                   .admission_disabled =
-                                       (const char *const *) c->disabled_admission,
-                                   .security = master_security_of_api(m->security),
-                                   .ready = registry_ready,
-                                   .ctx = m};
+    struct apiserver_config cfg = {
+        .max_inflight = v[LIMIT_INFLIGHT],
+        .max_queued = v[LIMIT_QUEUED],
+        .queue_wait_ms = v[LIMIT_QUEUE_S] * UINT64_C(1000),
+        .max_watches = v[LIMIT_WATCHES],
+        .watch_timeout_ms = v[LIMIT_WATCH_S] * UINT64_C(1000),
+        .services = &m->cfg.host->services,
+        .addresses = &m->cfg.host->addresses.rules,
+        .admission_disabled = (const char *const *) c->disabled_admission,
+        .default_node_selector = c->node_selector,
+        .node_selector_blacklist = (const char *const *) c->node_label_blacklist,
+        .security = master_security_of_api(m->security),
+        .ready = registry_ready,
+        .ctx = m};
     struct http_limits limits = {.max_conns = v[LIMIT_CONNS],
                                  .max_conns_client = v[LIMIT_CONNS_CLIENT],
                                  .max_streams = v[LIMIT_STREAMS],
@@ -169,7 +183,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
     m->http = http_server_new(m->loop, &limits, apiserver_handle, m->apiserver);
     apiserver_attach(m->apiserver, m->http);
     int r = serve_all(m, fd, &activated, e);
-    if (r < 0) {
+    if (r < 0 || (r = use_kubelet_client(m, e)) < 0) {
         return r;
     }
     if (m->tls) {
@@ -306,7 +320,7 @@ void master_api_reload(struct master_api *m)
         return;
     }
     loop_timer_arm(m->renewal, RENEWAL_MS);
-    if (master_tls_reload(m->tls, &e) < 0) {
+    if (master_tls_reload(m->tls, &e) < 0 || use_kubelet_client(m, &e) < 0) {
         log_error("certificates were not reloaded", "error=\"%s\"", e.text);
     } else {
         log_info("certificates reloaded");

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/master_config.h"
 
-#include "net/loop/process.h"
-#include "wire/yaml.h"
-
-#define MAX_CONFIG (1u << 20) /* Maximum bytes of a file. */
+#include "net/loop/config_file.h"
 
 void master_config_init(struct master_config *c)
 {
@@ -66,20 +63,12 @@ bool master_config_is_loopback(const struct master_config *c)
            (streq(host, "localhost") || (ip4_parse(host, &addr) == 0 && addr >> 24 == 127));
 }
 
+static int read_document(void *config, const struct json *doc, const char *dir, struct err *e)
+{
+    return master_config_read(config, doc, e);
+}
+
 int master_config_load(const char *path, struct master_config *c, struct err *e)
 {
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(MAX_CONFIG);
-    CLEANUP(json_free) struct json *v = NULL;
-    int r = file_read(path, MAX_CONFIG, &text, e);
-    if (r < 0) {
-        return r;
-    }
-    r = yaml_parse(strbuf_cstr(&text), text.size, &v, e);
-    if (r == 0) {
-        r = master_config_read(c, v, e);
-    }
-    if (r < 0) {
-        err_prefix(e, "%s", path);
-    }
-    return r;
+    return config_file_load(path, read_document, c, e);
 }

@@ -26,6 +26,7 @@ struct master_config {
     unsigned lease_ttl_s;
     char *tls;                                        /* "auto", "off"; NULL: not given */
     char *pki_dir, *cert_file, *key_file, *client_ca; /* NULL: not given */
+    char *kubelet_ca, *kubelet_cert, *kubelet_key;    /* NULL: not given */
     char **names;                                     /* End with NULL; NULL: not given. */
     char *authorization_mode;                         /* "RBAC", "AlwaysAllow"; NULL: not given */
     bool anonymous, anonymous_given;
@@ -39,7 +40,13 @@ struct master_config {
     struct dns_config dns;
     char *signing_cert, *signing_key; /* Files of the authority; NULL: not given. */
     char *status_address;             /* Of controllers apart; "none": nowhere. */
+    char *node_selector;              /* Of projects without one; NULL: not given. */
+    char **node_label_blacklist;      /* Labels of PodNodeConstraints; NULL: not given. */
     char **disabled_admission;        /* Names of plug-ins; NULL: not given. */
+    char *scheduler_policy;           /* File of OpenShift's policy; NULL: not given. */
+    unsigned node_grace_s;            /* Silence of a kubelet before its node is unknown. */
+    unsigned ended_pods;              /* Pods that have ended and are kept; 0: all. */
+    bool scheduler;                   /* The controllers include the scheduler. */
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
     unsigned n_network_flags;         /* How often --cluster-network was given. */
     struct {

@@ -66,6 +66,19 @@ static int check_tls(const struct master_config *c, struct err *e)
     return 0;
 }
 
+static int check_kubelet_client(const struct master_config *c, struct err *e)
+{
+    if (!c->kubelet_cert != !c->kubelet_key) {
+        return err_set(e, -EINVAL, "kubeletClientInfo.%s: must be given with %s",
+                       c->kubelet_cert ? "certFile" : "keyFile",
+                       c->kubelet_cert ? "keyFile" : "certFile");
+    }
+    if (c->kubelet_cert && !c->kubelet_ca && !c->client_ca) {
+        return err_set(e, -EINVAL, "kubeletClientInfo.certFile: must be given with ca");
+    }
+    return 0;
+}
+
 static int check_etcd(const struct master_config *c, struct err *e)
 {
     if (streq(c->storage_backend, "etcd") && !c->storage_endpoints) {
@@ -92,7 +105,7 @@ static int check_signing(const struct master_config *c, struct err *e)
 static int check_serving(const struct master_config *c, unsigned parts, struct err *e)
 {
     int r = check_tls(c, e);
-    if (r < 0 || (r = check_security(c, e)) < 0) {
+    if (r < 0 || (r = check_security(c, e)) < 0 || (r = check_kubelet_client(c, e)) < 0) {
         return r;
     }
     if (!(parts & MASTER_CONTROLLERS) && master_config_tls(c) == MASTER_TLS_AUTO) {

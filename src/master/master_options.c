@@ -165,6 +165,17 @@ static int check_node_name(const char *name, struct err *e)
     return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a node: %s", name, why) : 0;
 }
 
+static int set_node_selector(void *config, const char *text, struct err *e)
+{
+    struct master_config *c = config;
+    int r = admission_check_node_selector(text, e);
+    if (r == 0) {
+        free(c->node_selector);
+        c->node_selector = *text ? xstrdup(text) : NULL;
+    }
+    return r;
+}
+
 static int check_account_name(const char *name, struct err *e)
 {
     return api_check_dns_subdomain(name)
@@ -391,6 +402,50 @@ static const struct option_row rows[] = {
      .example = "192.0.2.1",
      .help = "address at which nodes and pods reach this master",
      .detail = "It is an endpoint of the service `kubernetes`."},
+    {.path = "kubernetesMasterConfig.schedulerConfigFile",
+     .flag = "scheduler-config",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(scheduler_policy),
+     .unset = "the defaults of Kubernetes",
+     .example = "/etc/tenet/scheduler.json",
+     .help = "policy of the scheduler: a JSON file of kind Policy",
+     .detail = "Its predicates and priorities replace the defaults, as in OpenShift 3."},
+    {.path = "kubernetesMasterConfig.runScheduler",
+     .flag = "scheduler",
+     .arg = "BOOL",
+     .type = OPTION_BOOL,
+     .choices = "true false",
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(scheduler),
+     .dflt = "true",
+     .help = "whether the controllers give nodes to pods",
+     .detail = "With `false` another scheduler has to, such as kube-scheduler."},
+    {.path = "kubernetesMasterConfig.nodeMonitorGraceSeconds",
+     .flag = "node-monitor-grace",
+     .arg = "SECONDS",
+     .type = OPTION_NUMBER,
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(node_grace_s),
+     .min = 1,
+     .max = DAY_S,
+     .dflt = "40",
+     .help = "a node whose kubelet was silent for longer is unknown",
+     .detail =
+         "A kubelet renews its lease every 10 s. Pods leave an unknown node after the time that "
+         "they tolerate, 300 s by default."},
+    {.path = "kubernetesMasterConfig.terminatedPodThreshold",
+     .flag = "terminated-pod-gc-threshold",
+     .arg = "N",
+     .type = OPTION_NUMBER,
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(ended_pods),
+     .min = 0,
+     .max = 1000000,
+     .dflt = "12500",
+     .help = "pods that have ended and are kept; the oldest beyond are deleted",
+     .detail = "With 0 all are kept."},
     {.path = "kubernetesMasterConfig.masterNodes",
      .flag = "master-node",
      .arg = "NAME,...",
@@ -482,6 +537,38 @@ static const struct option_row rows[] = {
      .example = "/etc/tenet/client-ca.crt",
      .help = "authorities of clients' certificates, with certFile",
      .detail = "PEM. A client whose certificate is not valid is refused."},
+    {.path = "kubeletClientInfo.ca",
+     .flag = "kubelet-certificate-authority",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(kubelet_ca),
+     .unset = "servingInfo.clientCA",
+     .example = "/etc/tenet/node-ca.crt",
+     .help = "authorities of the certificates that nodes' servers present",
+     .detail = "PEM. The certificate must be for the node's address, and its common name "
+               "`system:node:NAME`. Read again at SIGHUP."},
+    {.path = "kubeletClientInfo.certFile",
+     .flag = "kubelet-client-certificate",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(kubelet_cert),
+     .unset = "none",
+     .example = "/etc/tenet/kubelet-client.crt",
+     .help = "certificate of the API server as a client of nodes",
+     .detail = "PEM. Logs, exec, attach and port-forward need it; with `tls: auto` it is made. "
+               "Read again at SIGHUP."},
+    {.path = "kubeletClientInfo.keyFile",
+     .flag = "kubelet-client-key",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(kubelet_key),
+     .unset = "none",
+     .example = "/etc/tenet/kubelet-client.key",
+     .help = "key of kubeletClientInfo.certFile",
+     .detail = "PEM, without a password. Read again at SIGHUP."},
     {.path = "servingInfo.maxRequestsInFlight",
      .type = OPTION_NUMBER,
      API,
@@ -517,6 +604,28 @@ static const struct option_row rows[] = {
      .example = "true",
      .help = "whether requests without a credential are accepted, as the user system:anonymous",
      .detail = "If not, they are answered with 401."},
+    {.path = "projectConfig.defaultNodeSelector",
+     .flag = "default-node-selector",
+     .arg = "LABEL=VALUE,...",
+     API,
+     MEMBER(node_selector),
+     .set = set_node_selector,
+     .dflt = "",
+     .example = "region=primary",
+     .help = "nodes for the pods of projects that have no node selector of their own",
+     .detail = "A project has its own by the annotation `openshift.io/node-selector` of its "
+               "namespace; an empty one is none."},
+    {.path = "admissionConfig.nodeSelectorLabelBlacklist",
+     .flag = "node-selector-label-blacklist",
+     .arg = "LABEL,...",
+     .type = OPTION_TEXTS,
+     API,
+     MEMBER(node_label_blacklist),
+     .unset = "no constraints",
+     .example = "kubernetes.io/hostname",
+     .help = "labels that users may not name in the nodeSelector of pods",
+     .detail = "With a label users may not set nodeName either. Users who may create "
+               "`pods/binding` are exempt. It is PodNodeConstraints of OpenShift."},
     {.path = "admissionConfig.disabledPlugins",
      .flag = "disable-admission-plugins",
      .arg = "NAME,...",

@@ -152,6 +152,24 @@ static int ensure_server(const struct pki_ca *ca, const char *dir, const struct 
     return r;
 }
 
+/* The user is the one that nodes let begin processes in containers. */
+static int ensure_kubelet_client(const struct pki_ca *ca, const char *dir, int64_t now, bool *any,
+                                 struct err *e)
+{
+    static const char *const groups[] = {"system:node-admins"};
+    CLEANUP_FREE char *cert = xasprintf("%s/kubelet-client.crt", dir);
+    CLEANUP_FREE char *key = xasprintf("%s/kubelet-client.key", dir);
+    bool made = false;
+    struct pki_request q = {.cn = "system:openshift-node-admin",
+                            .o = groups,
+                            .n_o = ARRAY_SIZE(groups),
+                            .from_ms = now - HOUR_MS,
+                            .until_ms = now + CLIENT_MS};
+    int r = pki_ensure_files(ca, &q, cert, key, now, &made, e);
+    *any |= made;
+    return r;
+}
+
 static int ensure_token_key(const char *dir, struct err *e)
 {
     CLEANUP_FREE char *path = xasprintf("%s/sa.key", dir);
@@ -180,7 +198,8 @@ int master_pki_ensure(const struct master_config *c, const char *dir, int port, 
     int r = dir_make(dir, 0700, e);
     if (r < 0 || (r = server_names(c, &names, e)) < 0 ||
         (!*ca && (r = pki_ca_open(dir, now, ca, e)) < 0) ||
-        (r = ensure_server(*ca, dir, &names, now, &made, e)) < 0) {
+        (r = ensure_server(*ca, dir, &names, now, &made, e)) < 0 ||
+        (r = ensure_kubelet_client(*ca, dir, now, &made, e)) < 0) {
         return r;
     }
     CLEANUP_FREE char *admin = xasprintf("%s/admin.kubeconfig", dir);

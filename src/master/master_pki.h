@@ -3,6 +3,7 @@
  *
  *     ca.crt, ca.key              the authority
  *     server.crt, server.key      of the API server, for all its names
+ *     kubelet-client.crt, .key    of the API server, as a client of nodes
  *     admin.kubeconfig            system:admin of system:masters
  * and, where the API server and the controllers are processes apart,
  *     controllers.kubeconfig      system:tenet-controllers of system:masters

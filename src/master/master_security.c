@@ -3,10 +3,10 @@
 
 #include "apiserver/access/audit.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "net/tls/jws.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 
 #define TOKEN_BYTES 32
 
@@ -16,19 +16,6 @@ struct master_security {
     char token[2 * TOKEN_BYTES + 1];
     struct apiserver_security api;
 };
-
-static int make_token(struct master_security *s, struct err *e)
-{
-    unsigned char bytes[TOKEN_BYTES];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes) {
-        return err_sys(e, -errno, "random bytes");
-    }
-    for (size_t i = 0; i < TOKEN_BYTES; i++) {
-        (void) snprintf(s->token + 2 * i, 3, "%02x", bytes[i]);
-    }
-    explicit_bzero(bytes, sizeof bytes);
-    return 0;
-}
 
 static int load_keys(struct master_security *s, const struct master_config *c, struct err *e)
 {
@@ -71,8 +58,9 @@ int master_security_new(struct loop *l, const struct master_config *c, const str
         return 0;
     }
     struct master_security *s = NEW(struct master_security);
-    int r = make_token(s, e);
-    if (r < 0 || (r = load_keys(s, c, e)) < 0 || (r = open_audit(s, l, c, e)) < 0) {
+    random_hex(s->token, TOKEN_BYTES);
+    int r = load_keys(s, c, e);
+    if (r < 0 || (r = open_audit(s, l, c, e)) < 0) {
         master_security_free(s);
         return r;
     }

@@ -12,7 +12,8 @@
 
 struct pki_ca;
 struct master_signing;
-/* 'ca' is borrowed; NULL: that of the configuration's files, or none.  'api_ca' (copied; NULL:
+/* 'ca' is borrowed, and signs the clients' certificates, too; NULL: the authorities of the
+ * configuration's files, or none.  'api_ca' (copied; NULL:
  * unknown) is the authority of the API server's certificate, in PEM form, which Secrets with tokens
  * get.  'c' must outlive it.  Errors name the key. */
 int master_signing_new(const struct master_config *c, const struct pki_ca *ca, const char *api_ca,

@@ -3,8 +3,10 @@
 
 #include "base/mem.h"
 #include "master/master_pki.h"
+#include "net/loop/process.h"
 #include "net/tls/pki.h"
 
+#define MAX_PEM ((size_t) 1 << 20)
 #define DEFAULT_DIR "/var/lib/tenet/pki"
 
 struct master_tls {
@@ -74,6 +76,44 @@ struct tls_context *master_tls_context(const struct master_tls *t)
 int master_tls_reload(struct master_tls *t, struct err *e)
 {
     return load(t, e);
+}
+
+static int read_pem(const char *file, const char **ret, struct err *e)
+{
+    struct strbuf b = STRBUF_INIT;
+    int r = file_read(file, MAX_PEM, &b, e);
+    if (r < 0) {
+        strbuf_done(&b);
+        return r;
+    }
+    *ret = strbuf_steal(&b);
+    return 0;
+}
+
+int master_tls_kubelet_client(const struct master_tls *t, struct apiserver_kubelets *ret,
+                              struct err *e)
+{
+    const struct master_config *c = t->config;
+    CLEANUP_FREE char *cert = xasprintf("%s/kubelet-client.crt", master_tls_dir(c));
+    CLEANUP_FREE char *key = xasprintf("%s/kubelet-client.key", master_tls_dir(c));
+    CLEANUP_FREE char *ca = xasprintf("%s/ca.crt", master_tls_dir(c));
+    const char *files[] = {ca, cert, key};
+    if (c->kubelet_cert) {
+        files[0] = c->kubelet_ca ? c->kubelet_ca : c->client_ca ? c->client_ca : ca;
+        files[1] = c->kubelet_cert;
+        files[2] = c->kubelet_key;
+    } else if (master_config_tls(c) != MASTER_TLS_AUTO) {
+        return 0;
+    }
+    struct apiserver_kubelets k = {0};
+    int r = read_pem(files[0], &k.ca, e);
+    if (r < 0 || (r = read_pem(files[1], &k.cert, e)) < 0 ||
+        (r = read_pem(files[2], &k.key, e)) < 0) {
+        apiserver_kubelets_done(&k);
+        return err_prefix(e, "kubeletClientInfo");
+    }
+    *ret = k;
+    return 0;
 }
 
 const struct pki_ca *master_tls_ca(const struct master_tls *t)

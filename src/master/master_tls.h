@@ -7,6 +7,7 @@
  * third of its validity left is made again at start and at each reload; the CA never is. */
 #pragma once
 
+#include "apiserver/apiserver.h"
 #include "master/master_config.h"
 #include "net/tls/tls.h"
 
@@ -18,6 +19,10 @@ struct tls_context *master_tls_context(const struct master_tls *t);
 /* Reads the files again, after renewing those that are due; on failure
  * the previous ones stay in use. */
 int master_tls_reload(struct master_tls *t, struct err *e);
+
+/* Reads the API server's certificate for nodes; PEM, owned.  Without one nothing is filled. */
+int master_tls_kubelet_client(const struct master_tls *t, struct apiserver_kubelets *ret,
+                              struct err *e);
 
 /* The authority of "tls: auto"; NULL: there is none. */
 struct pki_ca;

@@ -2,7 +2,6 @@
 #include "node/config.h"
 
 #include "api/kind.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "datapath/datapath.h"
@@ -10,14 +9,12 @@
 #include "datapath/ovs/settings.h"
 #include "dns/resolv.h"
 #include "dns/zone.h"
-#include "net/loop/process.h"
+#include "net/loop/config_file.h"
 #include "wire/yaml.h"
 
 #include <stdio.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#define MAX_FILE (1024 * 1024)
 #define SOCKET_NAME "/agent.sock" /* The longest name of a socket in runDir. */
 
 /* ---- values that need code ---- */
@@ -477,40 +474,21 @@ int node_config_parse(struct node_config *c, const char *text, size_t size, cons
     return r < 0 ? r : options_read(&node_options, c, doc, dir, e);
 }
 
-int node_config_load(struct node_config *c, const char *path, struct err *e)
+static int read_document(void *config, const struct json *doc, const char *dir, struct err *e)
 {
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    int r = file_read(path, MAX_FILE, &text, e);
-    if (r < 0) {
-        return r;
-    }
-    CLEANUP_FREE char *real = realpath(path, NULL);
-    char *slash = real ? strrchr(real, '/') : NULL;
-    if (slash) {
-        slash[slash == real] = '\0';
-    }
-    r = node_config_parse(c, strbuf_cstr(&text), text.size, real, e);
-    return r < 0 ? err_prefix(e, "%s", path) : 0;
+    return options_read(&node_options, config, doc, dir, e);
 }
 
-int node_config_apply_log_level(const struct node_config *c, struct err *e)
+int node_config_load(struct node_config *c, const char *path, struct err *e)
 {
-    char bad[64];
-    if (c->log_level && log_set_levels(c->log_level, bad) < 0) {
-        return err_set(e, -EINVAL,
-                       "logLevel: \"%s\" is not error, warn, info, debug or MODULE=LEVEL", bad);
-    }
-    return 0;
+    return config_file_load(path, read_document, c, e);
 }
 
 int node_config_finish(struct node_config *c, struct err *e)
 {
     if (!c->node_name) {
-        char name[256] = "";
-        gethostname(name, sizeof name - 1);
-        for (char *p = name; *p; p++) {
-            *p = *p >= 'A' && *p <= 'Z' ? (char) (*p + 'a' - 'A') : *p;
-        }
+        char name[CONFIG_HOST_NAME_SIZE];
+        config_file_host_name(name);
         int r = options_set_path(&node_options, c, "nodeName", name, e);
         if (r < 0) {
             return err_prefix(e, "the host's name cannot be the node's");

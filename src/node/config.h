@@ -57,8 +57,5 @@ int node_config_load(struct node_config *c, const char *path, struct err *e);
 /* Fills in the defaults that depend on this host, and checks rules that join several keys. */
 int node_config_finish(struct node_config *c, struct err *e);
 
-/* Sets the levels of base/log.h from 'log_level', if there is one. */
-int node_config_apply_log_level(const struct node_config *c, struct err *e);
-
 /* The rows of all keys and flags. */
 extern const struct option_table node_options;

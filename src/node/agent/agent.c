@@ -3,6 +3,7 @@
 
 #include "base/timeutil.h"
 #include "client/kubeconfig.h"
+#include "net/loop/config_file.h"
 #include "net/loop/process.h"
 #include "node/agent/agent_priv.h"
 #include "node/agent/network.h"
@@ -30,7 +31,7 @@ static void on_hup(void *ctx)
     if (!a->config_path) {
         return;
     }
-    if (node_config_load(&c, a->config_path, &e) < 0 || node_config_apply_log_level(&c, &e) < 0) {
+    if (node_config_load(&c, a->config_path, &e) < 0 || config_file_set_log(c.log_level, &e) < 0) {
         log_error("cannot read the configuration again", "error=\"%s\"", e.text);
         return;
     }

@@ -84,7 +84,7 @@ static int refuse_own(const struct host_ports *h, const struct cni_host_port *p,
 {
     const char *what = h->ops->own_port(h->ctx, p);
     return what ? err_set(e, -EADDRINUSE,
-                          "%u/%s is not a pod's to have: this node uses it for %s; choose another "
+                          "%u/%s cannot be a pod's: this node uses it for %s; choose another "
                           "hostPort",
                           p->host_port, cni_protocol_name(p->protocol), what)
                 : 0;
