@@ -179,18 +179,24 @@ int tool_run(const char *const argv[], int netns_fd, struct err *e)
     return tool_run_spec(&s, e);
 }
 
-bool tool_exists(const char *name)
+char *tool_path(const char *name)
 {
     const char *path = getenv("PATH");
     while (path && *path) {
         size_t n = strcspn(path, ":");
         CLEANUP_FREE char *file = xasprintf("%.*s/%s", (int) n, path, name);
         if (access(file, X_OK) == 0) {
-            return true;
+            return TAKE(file);
         }
         path += n + (path[n] == ':');
     }
-    return false;
+    return NULL;
+}
+
+bool tool_exists(const char *name)
+{
+    CLEANUP_FREE char *path = tool_path(name);
+    return path != NULL;
 }
 
 int program_find(const char *name, char **ret, struct err *e)
@@ -198,9 +204,9 @@ int program_find(const char *name, char **ret, struct err *e)
     char self[PATH_MAX] = "";
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     const char *dir = n > 0 ? dirname(self) : ".";
-    /* Beside "tenet"; src/cli and src/cni are neighbours in the build tree; bin and libexec
-     * installed. */
-    static const char *const places[] = {"", "../cni/", "../libexec/tenet/"};
+    /* Beside "tenet"; src/cli, src/cni and src/pause are neighbours in the build tree; bin and
+     * libexec installed. */
+    static const char *const places[] = {"", "../cni/", "../pause/", "../libexec/tenet/"};
     for (size_t i = 0; i <= ARRAY_SIZE(places); i++) {
         CLEANUP_FREE char *path = i < ARRAY_SIZE(places)
                                       ? xasprintf("%s/%s%s", dir, places[i], name)

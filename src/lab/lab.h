@@ -11,11 +11,15 @@
  *     tenet-LAB-outside  10.245.2.254, the nodes' default gateway, and 198.51.100.10: "the
  *                        internet".  It has no route to pods, so that answers which reach pods
  *                        prove NAT
- *     tenet-LAB-pod-PROJECT.NAME   the pods
+ *     tenet-LAB-pod-PROJECT.NAME   the pods that lab_pod_add makes, without containers
+ *
+ * With containers each node has a "tenet kubelet" and a containerd of its own, with the images of
+ * images.h; their mounts are in a mount namespace of the node.
  *
  * Nothing is changed in the machine's own namespace; the API is reachable there through a
  * listening socket on 127.0.0.1 which the lab creates and passes to the master. All files are
- * below /run/tenet/lab/LAB. lab_down finds all remains of a lab by those names, whatever
+ * below /run/tenet/lab/LAB, but layers of containers are below /var/lib/tenet/lab/LAB, and their
+ * control groups below tenet-LAB. lab_down finds all remains of a lab by those names, whatever
  * happened to it.
  *
  * Functions block and are for command-line programs.  They report their steps through the
@@ -51,8 +55,9 @@ struct lab_options {
     unsigned host_subnet_length; /* Host bits: 9 gives a /23. */
     unsigned mtu;                /* MTU of pods; the wire's is 50 more, if that is above 1500. */
     unsigned vxlan_port;
-    bool tls;  /* HTTPS, and a certificate of its own for each node. */
-    bool keep; /* After a failure keep everything, for inspection. */
+    bool containers; /* A containerd and a kubelet for each node. */
+    bool tls;        /* HTTPS, and a certificate of its own for each node. */
+    bool keep;       /* After a failure keep everything, for inspection. */
 };
 #define LAB_OPTIONS_INIT                              \
     ((struct lab_options){                            \
@@ -66,6 +71,7 @@ struct lab_options {
         .host_subnet_length = 9,                      \
         .mtu = 1450,                                  \
         .vxlan_port = 4789,                           \
+        .containers = true,                           \
     })
 
 /* Creates it and waits until every node is Ready. -EEXIST: there is (a part of) a lab with this
@@ -84,16 +90,19 @@ enum lab_action { LAB_START, LAB_STOP, LAB_RESTART, LAB_KILL };
 /* 'number' from 1: one master; 0: all, and etcd. */
 int lab_master(struct lab *l, unsigned number, enum lab_action action, struct err *e);
 int lab_ovs(struct lab *l, const char *node, enum lab_action action, struct err *e);
+/* Containers go on without their containerd, and without their kubelet. */
+int lab_containerd(struct lab *l, const char *node, enum lab_action action, struct err *e);
+int lab_kubelet(struct lab *l, const char *node, enum lab_action action, struct err *e);
 
 int lab_node_add(struct lab *l, const char *node, struct err *e);
 int lab_node_delete(struct lab *l, const char *node, struct err *e);
 /* Acts on its agent. */
 int lab_node_action(struct lab *l, const char *node, enum lab_action action, struct err *e);
 
-/* Does the work of kubelet and runtime: Pod object, namespace, CNI ADD, status. 'node' NULL: the
- * node with the fewest pods. '*ret': "project", "name", "podIP", "vnid", "node", "netns",
- * "containerID". A failure leaves nothing behind. 'labels' and 'ports' are those of the Pod and
- * of its container; 'links': enableServiceLinks. */
+/* Does the work of kubelet and runtime in a lab without containers (else -EOPNOTSUPP): Pod object,
+ * namespace, CNI ADD, status. 'node' NULL: the node with the fewest pods. '*ret': "project",
+ * "name", "podIP", "vnid", "node", "netns", "containerID". A failure leaves nothing behind.
+ * 'labels' and 'ports' are those of the Pod and of its container; 'links': enableServiceLinks. */
 int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
                 const struct json *labels, const struct json *ports, bool links, struct json **ret,
                 struct err *e);

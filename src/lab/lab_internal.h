@@ -75,7 +75,8 @@ int daemon_ended(const struct daemon *d, struct err *e);
 /* Runs a tool to its end; an exit status other than 0 is an error with the tool's output. */
 int tool_run_spec(const struct process_spec *s, struct err *e);
 int tool_run(const char *const argv[], int netns_fd, struct err *e);
-/* Whether 'name' is in PATH. */
+/* Owned path of the program 'name' in PATH; NULL: it is not installed. */
+char *tool_path(const char *name);
 bool tool_exists(const char *name);
 
 /* ---- host.c: namespaces joined by the wire ---- */
@@ -138,6 +139,47 @@ pid_t node_pid(struct lab *l, const char *node);
 /* Owned configuration of the node's plug-in; -EAGAIN: it is not ready. For a chain only the
  * first plug-in: the others act on runtimeConfig, which the lab does not use. */
 int node_cni_config(struct lab *l, const char *node, char **ret, struct err *e);
+
+/* ---- containers.c: containerd, kubelet and their mount namespace ---- */
+
+bool lab_has_containers(const struct lab *l);
+/* Whether all programs are installed; the error says how to go on. */
+int containers_check(struct err *e);
+/* Writes the archive of the lab's images, which the nodes import. */
+int containers_write_images(struct lab *l, struct err *e);
+/* Makes the node's mount namespace, starts its containerd and gives it the images; may be called on
+ * any thread. */
+int containers_create(struct lab *l, const char *node, struct err *e);
+int containerd_start(struct lab *l, const char *node, struct err *e);
+/* Kills kubelet, containerd, the shims and the containers of the node, or of all with 'node' NULL.
+ * Before the other processes of the node are killed: a shim's children are known by it only. */
+void containers_kill(struct lab *l, const char *node);
+/* Lets go of the mount namespace, whose mounts end with its last process. */
+void containers_unmount(struct lab *l, const char *node);
+/* Removes the cgroups, layers and images of the node, or of all with 'node' NULL. */
+int containers_remove(struct lab *l, const char *node, struct err *e);
+char *containerd_socket(const struct lab *l, const char *node); /* Owned path. */
+pid_t containerd_pid(const struct lab *l, const char *node);
+/* Writes the kubelet's configuration, which has the gateway of the node's subnet as name server. */
+int kubelet_configure(struct lab *l, const char *node, struct err *e);
+int kubelet_start(struct lab *l, const char *node, struct err *e);
+/* Fails with the end of its log if it has ended. */
+int kubelet_check(struct lab *l, const char *node, struct err *e);
+pid_t kubelet_pid(const struct lab *l, const char *node);
+/* Owned path below each hierarchy, without a slash before it; 'node' NULL: of the lab. */
+char *node_cgroup(const struct lab *l, const char *node);
+
+/* How to run 'command' in the namespaces of a node with containers. */
+struct node_command {
+    struct process_spec spec;
+    const char **argv;
+    char *mount;
+    int netns;
+};
+/* Also after an error, node_command_done follows. */
+int node_enter_spec(struct lab *l, const char *node, const char *const command[],
+                    struct node_command *ret, struct err *e);
+void node_command_done(struct node_command *c);
 
 /* ---- pod.c ---- */
 

@@ -295,7 +295,8 @@ int node_prepare(struct lab *l, const char *node, uint32_t addr, struct err *e)
     int r = write_config(l, node, addr, e);
     bool ovs = node_has_ovs(l, addr);
     if (r < 0 || (r = host_create(l, node, addr, ovs && !lab_switch_is_kernels(l), e)) < 0 ||
-        (ovs && (r = ovs_start(l, node, addr, e)) < 0)) {
+        (ovs && (r = ovs_start(l, node, addr, e)) < 0) ||
+        (lab_has_containers(l) && (r = containers_create(l, node, e)) < 0)) {
         return err_prefix(e, "node %s", node), r;
     }
     return 0;
@@ -310,7 +311,15 @@ static int has_subnet(void *ctx)
 int node_join(struct lab *l, const char *node, struct err *e)
 {
     int r = agent_start(l, node, e);
-    return r < 0 ? r : agent_wait(l, node, "get a subnet", has_subnet, e);
+    if (r < 0 || (r = agent_wait(l, node, "get a subnet", has_subnet, e)) < 0) {
+        return r;
+    }
+    if (!lab_has_containers(l)) {
+        return 0;
+    }
+    /* The agent has the credentials by then, which the kubelet shares. */
+    r = kubelet_configure(l, node, e);
+    return r < 0 ? r : kubelet_start(l, node, e);
 }
 
 /* Unmounts the agent's mounts that outlive it on purpose: its bpffs with the pinned maps, and
@@ -327,16 +336,17 @@ int node_remove(struct lab *l, const char *node, struct err *e)
 {
     CLEANUP_FREE char *ns = lab_ns(l, node);
     CLEANUP_FREE char *dir = lab_path(l, "nodes/%s", node);
+    containers_kill(l, node);
     int r = netns_kill_processes(ns, e);
     if (r < 0 && r != -ENOENT && r != -EINVAL) {
         return r;
     }
-    r = lab_netns_delete(ns, e);
-    if (r == 0) {
-        unmount(dir);
-        r = dir_remove(dir, e);
+    if ((r = lab_netns_delete(ns, e)) < 0) {
+        return r;
     }
-    return r;
+    unmount(dir);
+    containers_unmount(l, node);
+    return (r = containers_remove(l, node, e)) < 0 ? r : dir_remove(dir, e);
 }
 
 void nodes_unmount(struct lab *l)
@@ -348,6 +358,7 @@ void nodes_unmount(struct lab *l)
         CLEANUP_FREE char *dir = xasprintf("%s/%s", path, ent->d_name);
         if (ent->d_name[0] != '.') {
             unmount(dir);
+            containers_unmount(l, ent->d_name);
         }
     }
     if (d) {
@@ -370,6 +381,15 @@ static int is_ready(void *ctx)
     int r = lab_get(w->l, "v1", "nodes", NULL, w->node, &obj, &w->err);
     if (r < 0) {
         return r == -ENOENT || r == -EAGAIN ? 0 : r;
+    }
+    if (lab_has_containers(w->l)) {
+        /* Its kubelet has written the status when the runtime is known. */
+        const char *version =
+            json_path_string(obj, "status", "nodeInfo", "containerRuntimeVersion", NULL);
+        r = kubelet_check(w->l, w->node, &w->err);
+        if (r < 0 || !version || !*version) {
+            return r;
+        }
     }
     return condition_is_true(obj, "Ready");
 }
@@ -431,12 +451,54 @@ static int delete_pods(struct lab *l, const char *node, struct err *e)
     return r;
 }
 
+struct pods_wait {
+    struct lab *l;
+    const char *node;
+    struct err err;
+};
+
+static int has_no_pods(void *ctx)
+{
+    struct pods_wait *w = ctx;
+    CLEANUP(json_free) struct json *pods = NULL;
+    struct json *pod;
+    int r = lab_get(w->l, "v1", "pods", NULL, NULL, &pods, &w->err);
+    if (r < 0) {
+        return r;
+    }
+    JSON_FOREACH (pod, json_get(pods, "items")) {
+        if (streq_null(json_path_string(pod, "spec", "nodeName", NULL), w->node)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Pods with containers end while their kubelet and the network are there, which take them down. */
+static int end_pods(struct lab *l, const char *node, struct err *e)
+{
+    struct pods_wait w = {.l = l, .node = node};
+    int r = delete_pods(l, node, e);
+    if (r < 0 || (r = lab_wait(has_no_pods, &w, START_TIMEOUT_MS)) == 1) {
+        return r < 0 ? r : 0;
+    }
+    return r == -ETIMEDOUT ? err_set(e, r,
+                                     "pods of node %s have not ended after %d s (its kubelet says "
+                                     "why in %s/nodes/%s/kubelet.log)",
+                                     node, START_TIMEOUT_MS / 1000, l->dir, node)
+                           : err_set(e, r, "%s", w.err.text);
+}
+
 int lab_node_delete(struct lab *l, const char *node, struct err *e)
 {
     int r = node_check(l, node, e);
-    /* The agent first: it would register the node again. */
-    if (r < 0 || (r = lab_lock(l, e)) < 0 || (r = lab_node_action(l, node, LAB_STOP, e)) < 0 ||
-        (r = delete_pods(l, node, e)) < 0 ||
+    if (r < 0 || (r = lab_lock(l, e)) < 0 ||
+        (lab_has_containers(l) && (r = end_pods(l, node, e)) < 0)) {
+        return r;
+    }
+    /* The agents first: they would register the node again. */
+    if ((lab_has_containers(l) && (r = lab_kubelet(l, node, LAB_STOP, e)) < 0) ||
+        (r = lab_node_action(l, node, LAB_STOP, e)) < 0 || (r = delete_pods(l, node, e)) < 0 ||
         (r = lab_delete(l, "v1", "nodes", NULL, node, e)) < 0 ||
         (r = lab_wait_absent(l, NETWORK_API, "hostsubnets", node, e)) < 0) {
         return r;

@@ -4,13 +4,14 @@
 #include "api/condition.h"
 #include "api/kind.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/timeutil.h"
+#include "lab/images.h"
 #include "lab/lab_internal.h"
 #include "net/kernel/netns.h"
 
 #include <libgen.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define CONTAINER_ID "tenet.io/container-id"
@@ -215,18 +216,6 @@ static int project_vnid(struct lab *l, const char *project, int64_t *ret, struct
     return 0;
 }
 
-static int random_id(char out[2 * ID_BYTES + 1], struct err *e)
-{
-    unsigned char bytes[ID_BYTES];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes) {
-        return err_sys(e, -errno, "make a container id");
-    }
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    }
-    return 0;
-}
-
 /* ---- DNS ---- */
 
 /* Appends a line with the texts of a list, if there are any. */
@@ -310,6 +299,18 @@ static int create(struct lab *l, const struct cni_call *c, const char *ns, struc
     return r;
 }
 
+/* A kubelet would run the pod, too. */
+static int check_no_kubelet(struct lab *l, struct err *e)
+{
+    return lab_has_containers(l)
+               ? err_set(e, -EOPNOTSUPP,
+                         "the nodes of lab %s run containers: make pods through the API "
+                         "(KUBECONFIG=%s/kubeconfig kubectl run NAME --image=" LAB_IMAGE_BUSYBOX
+                         " -- sleep 1000), or make the lab with --no-containers",
+                         l->name, l->dir)
+               : 0;
+}
+
 int lab_pod_add(struct lab *l, const char *project, const char *name, const char *node,
                 const struct json *labels, const struct json *ports, bool links, struct json **ret,
                 struct err *e)
@@ -318,10 +319,11 @@ int lab_pod_add(struct lab *l, const char *project, const char *name, const char
     char id[2 * ID_BYTES + 1];
     int r = check_names(project, name, e);
     if (r < 0 || (r = lab_load(l, e)) < 0 || (node && (r = node_check(l, node, e)) < 0) ||
-        (r = check_project(l, project, e)) < 0 || (!node && (r = choose_node(l, &chosen, e)) < 0) ||
-        (r = random_id(id, e)) < 0) {
+        (r = check_no_kubelet(l, e)) < 0 || (r = check_project(l, project, e)) < 0 ||
+        (!node && (r = choose_node(l, &chosen, e)) < 0)) {
         return r;
     }
+    random_hex(id, ID_BYTES);
     CLEANUP_FREE char *ns = lab_pod_ns(l, project, name);
     CLEANUP_FREE char *netns = xasprintf("%s/%s", NETNS_DIR, ns);
     struct cni_call c = {node ? node : chosen, project, name, id, netns};

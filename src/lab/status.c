@@ -44,6 +44,15 @@ static struct json *node_status(struct lab *l, const char *node, const struct js
     json_set(v, "agentSocket", json_stringf("%s/run/agent.sock", dir));
     json_set(v, "cniConfDir", json_stringf("%s/cni", dir));
     json_set(v, "ovsRunDir", json_stringf("%s/ovs", dir));
+    if (lab_has_containers(l)) {
+        CLEANUP_FREE char *socket = containerd_socket(l, node);
+        json_set_int(v, "kubeletPid", kubelet_pid(l, node));
+        json_set(v, "kubeletConfig", json_stringf("%s/kubelet-config.yaml", dir));
+        json_set(v, "kubeletLog", json_stringf("%s/kubelet.log", dir));
+        json_set_int(v, "containerdPid", containerd_pid(l, node));
+        json_set(v, "runtimeEndpoint", json_stringf("unix://%s", socket));
+        json_set(v, "mountns", json_stringf("%s/mnt/ns", dir));
+    }
     return v;
 }
 
@@ -80,9 +89,9 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     json_set(v, "kubeconfig", json_stringf("%s/kubeconfig", l->dir));
     struct json *masters = master_status(l);
     json_set_string(v, "server", json_path_string(json_at(masters, 0), "server", NULL));
-    static const char *const copied[] = {"plugin",           "store",       "clusterNetwork",
-                                         "hostSubnetLength", "mtu",         "vxlanPort",
-                                         "datapath",         "datapathType"};
+    static const char *const copied[] = {"plugin",           "store",        "clusterNetwork",
+                                         "hostSubnetLength", "mtu",          "vxlanPort",
+                                         "datapath",         "datapathType", "containers"};
     for (size_t i = 0; i < ARRAY_SIZE(copied); i++) {
         json_set(v, copied[i], json_clone(json_get(l->config, copied[i])));
     }
@@ -155,6 +164,12 @@ int lab_pod_exec(struct lab *l, const char *project, const char *name, char *con
     }
     CLEANUP_FREE char *ns = lab_pod_ns(l, project, name);
     CLEANUP_FREE char *path = xasprintf("%s/%s", NETNS_DIR, ns);
+    if (access(path, F_OK) < 0 && lab_has_containers(l)) {
+        return err_set(e, -EOPNOTSUPP,
+                       "the nodes of lab %s run containers: KUBECONFIG=%s/kubeconfig kubectl exec "
+                       "-n %s %s -- COMMAND",
+                       l->name, l->dir, project, name);
+    }
     if (access(path, F_OK) < 0) {
         return err_set(e, -ENOENT, "pod %s/%s does not exist in lab %s", project, name, l->name);
     }

@@ -42,8 +42,11 @@ static int check_machine(const struct lab_options *o, struct err *e)
     }
     CLEANUP_FREE char *tenet = NULL;
     CLEANUP_FREE char *cni = NULL;
-    int r = program_find("tenet", &tenet, e);
-    return r < 0 ? r : program_find("tenet-cni", &cni, e);
+    int r = o->containers ? containers_check(e) : 0;
+    if (r < 0 || (r = program_find("tenet", &tenet, e)) < 0) {
+        return r;
+    }
+    return program_find("tenet-cni", &cni, e);
 }
 
 /* '*at': number of ports tried so far; updated. */
@@ -109,6 +112,7 @@ static int claim(struct lab *l, const struct lab_options *o, struct err *e)
         json_append(ports, json_int(port));
     }
     json_set_bool(l->config, "tls", o->tls);
+    json_set_bool(l->config, "containers", o->containers);
     return r;
 }
 
@@ -189,9 +193,14 @@ static int create_all(struct lab *l, const struct lab_options *o, struct err *e)
     if (o->tls && (r = master_write_join(l, e)) < 0) {
         return r;
     }
+    /* After a reboot there are layers of a lab whose other files are gone. */
+    if ((r = containers_remove(l, NULL, e)) < 0 ||
+        (o->containers && (r = containers_write_images(l, e)) < 0)) {
+        return r;
+    }
     if (o->nodes) {
-        lab_say(l, "starting %u node%s, datapath %s", o->nodes, o->nodes == 1 ? "" : "s",
-                o->datapath);
+        lab_say(l, "starting %u node%s, datapath %s%s", o->nodes, o->nodes == 1 ? "" : "s",
+                o->datapath, o->containers ? ", each with a kubelet and containerd" : "");
     }
     if ((r = create_nodes(l, o->nodes, e)) < 0) {
         return r;
@@ -230,7 +239,8 @@ int lab_up(struct lab *l, const struct lab_options *o, struct err *e)
  * the lab's directory in its arguments. A user's "less LOG" does not match. */
 static bool is_orphan(const struct lab *l, pid_t pid)
 {
-    static const char *const names[] = {"ovsdb-server", "ovs-vswitchd", "etcd", "tenet"};
+    static const char *const names[] = {"ovsdb-server", "ovs-vswitchd", "etcd", "tenet",
+                                        "containerd"};
     CLEANUP_FREE char *path = xasprintf("/proc/%d/comm", (int) pid);
     CLEANUP_FREE char *needle = xasprintf("%s/", l->dir);
     CLEANUP_STRBUF struct strbuf comm = STRBUF_INIT;
@@ -276,6 +286,7 @@ static int remove_all(struct lab *l, bool *ret_found, struct err *e)
     CLEANUP(json_free) struct json *spaces = lab_namespaces(l);
     struct json *ns;
     *ret_found = json_count(spaces) > 0 || access(l->dir, F_OK) == 0;
+    containers_kill(l, NULL);
     JSON_FOREACH (ns, spaces) {
         int r = netns_kill_processes(json_get_string(ns), e);
         if (r < 0 && r != -ENOENT && r != -EINVAL) { /* -EINVAL: only the file, not mounted yet. */
@@ -292,7 +303,8 @@ static int remove_all(struct lab *l, bool *ret_found, struct err *e)
         }
     }
     nodes_unmount(l);
-    return dir_remove(l->dir, e);
+    int r = containers_remove(l, NULL, e);
+    return r < 0 ? r : dir_remove(l->dir, e);
 }
 
 int lab_down(struct lab *l, bool *ret_found, struct err *e)

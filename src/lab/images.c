@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lab/images.h"
+
+#include "base/mem.h"
+#include "lab/lab_internal.h"
+
+#include <elf.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define BLOCK 512
+#define PROGRAM_MAX ((size_t) 16 << 20)
+#define HEX_SIZE 65
+
+#if defined(__x86_64__)
+#define ARCHITECTURE "amd64"
+#elif defined(__aarch64__)
+#define ARCHITECTURE "arm64"
+#else
+#define ARCHITECTURE "unknown"
+#endif
+
+/* ---- tar ---- */
+
+struct tar_header {
+    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type;
+    char link[100], magic[6], version[2], owner[32], group[32], major[8], minor[8], prefix[155];
+    char pad[12];
+};
+_Static_assert(sizeof(struct tar_header) == BLOCK, "a header is one block");
+
+void lab_tar_add(struct strbuf *b, const struct lab_tar_entry *t)
+{
+    static const char zeros[BLOCK];
+    struct tar_header h = {.magic = "ustar", .version = "00", .owner = "root", .group = "root"};
+    assert(strlen(t->name) <= sizeof h.name && (!t->link || strlen(t->link) <= sizeof h.link));
+    memcpy(h.name, t->name, strlen(t->name));
+    h.type = t->data ? '0' : t->link ? '2' : '5';
+    if (t->link) {
+        memcpy(h.link, t->link, strlen(t->link));
+    }
+    snprintf(h.mode, sizeof h.mode, "%07o", t->mode);
+    snprintf(h.uid, sizeof h.uid, "%07o", 0);
+    snprintf(h.gid, sizeof h.gid, "%07o", 0);
+    snprintf(h.size, sizeof h.size, "%011zo", t->data ? t->size : 0);
+    snprintf(h.mtime, sizeof h.mtime, "%011o", 0);
+    memset(h.checksum, ' ', sizeof h.checksum);
+    unsigned sum = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        sum += ((const unsigned char *) &h)[i];
+    }
+    snprintf(h.checksum, sizeof h.checksum, "%06o", sum);
+    strbuf_add(b, &h, sizeof h);
+    if (t->data) {
+        strbuf_add(b, t->data, t->size);
+        strbuf_add(b, zeros, (BLOCK - t->size % BLOCK) % BLOCK);
+    }
+}
+
+void lab_tar_end(struct strbuf *b)
+{
+    static const char zeros[2 * BLOCK];
+    strbuf_add(b, zeros, sizeof zeros);
+}
+
+/* ---- programs ---- */
+
+int lab_check_static(const void *data, size_t size)
+{
+    Elf64_Ehdr h;
+    if (size < sizeof h) {
+        return -ENOEXEC;
+    }
+    memcpy(&h, data, sizeof h);
+    if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 ||
+        h.e_phentsize != sizeof(Elf64_Phdr) || h.e_phoff > size ||
+        h.e_phnum > (size - h.e_phoff) / sizeof(Elf64_Phdr)) {
+        return -ENOEXEC;
+    }
+    for (size_t i = 0; i < h.e_phnum; i++) {
+        Elf64_Phdr p;
+        memcpy(&p, (const char *) data + h.e_phoff + i * sizeof p, sizeof p);
+        if (p.p_type == PT_INTERP) {
+            return -ENOEXEC;
+        }
+    }
+    return 0;
+}
+
+static int read_static(const char *path, const char *package, struct strbuf *out, struct err *e)
+{
+    int r = file_read(path, PROGRAM_MAX, out, e);
+    if (r == -ENOENT) {
+        return err_set(e, r, "%s is not installed (Debian package %s)", path, package);
+    }
+    if (r == 0 && (r = lab_check_static(out->data, out->size)) < 0) {
+        return err_set(e, r, "%s is not a static program; install the Debian package %s", path,
+                       package);
+    }
+    return r;
+}
+
+/* ---- layers ---- */
+
+static void pause_layer(struct strbuf *layer, const struct strbuf *program)
+{
+    lab_tar_add(layer, &(struct lab_tar_entry){"pause", 0755, program->data, program->size, NULL});
+    lab_tar_end(layer);
+}
+
+static void add_text(struct strbuf *layer, const char *name, const char *text)
+{
+    lab_tar_add(layer, &(struct lab_tar_entry){name, 0644, text, strlen(text), NULL});
+}
+
+static int busybox_layer(struct strbuf *layer, const char *path, const struct strbuf *program,
+                         struct err *e)
+{
+    static const char *const folders[] = {"bin/",  "dev/",  "etc/", "home/", "home/user/",
+                                          "proc/", "root/", "sys/", "var/",  "www/"};
+    CLEANUP_STRBUF struct strbuf applets = STRBUF_INIT;
+    const char *argv[] = {path, "--list", NULL};
+    struct process_spec s = PROCESS_SPEC_INIT;
+    s.argv = argv;
+    int status = 0;
+    int r = process_run(&s, STOP_TIMEOUT_MS, &applets, NULL, &status, e);
+    if (r < 0) {
+        return r;
+    }
+    if (status != 0) {
+        return err_set(e, -EIO, "%s --list: exit status %d", path, status);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+        lab_tar_add(layer, &(struct lab_tar_entry){folders[i], 0755, NULL, 0, NULL});
+    }
+    lab_tar_add(layer, &(struct lab_tar_entry){"tmp/", 01777, NULL, 0, NULL});
+    add_text(layer, "etc/passwd",
+             "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n");
+    add_text(layer, "etc/group", "root:x:0:\nuser:x:1000:\n");
+    add_text(layer, "www/index.html", "it works\n");
+    lab_tar_add(layer,
+                &(struct lab_tar_entry){"bin/busybox", 0755, program->data, program->size, NULL});
+    char *line = applets.data;
+    while (line && *line) {
+        char *eol = strchr(line, '\n');
+        if (eol) {
+            *eol = '\0';
+        }
+        CLEANUP_FREE char *name = xasprintf("bin/%s", line);
+        if (!streq(line, "busybox") && strlen(name) <= 100 && !strchr(line, '/')) {
+            lab_tar_add(layer, &(struct lab_tar_entry){name, 0777, NULL, 0, "busybox"});
+        }
+        line = eol ? eol + 1 : NULL;
+    }
+    lab_tar_end(layer);
+    return 0;
+}
+
+/* ---- images ---- */
+
+static void sha256_hex(const void *p, size_t size, char out[HEX_SIZE])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    if (EVP_Digest(p, size, digest, &n, EVP_sha256(), NULL) != 1) {
+        abort();
+    }
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(out + 2 * (size_t) i, 3, "%02x", digest[i]);
+    }
+}
+
+struct image {
+    const char *name, *command, *user, *stop_signal, *port; /* All but 'name' may be NULL. */
+    bool has_busybox;
+};
+
+static const struct image images[] = {
+    {LAB_IMAGE_PAUSE, "/pause", NULL, NULL, NULL, false},
+    {LAB_IMAGE_BUSYBOX, "/bin/sh", NULL, NULL, NULL, true},
+    {"localhost/busybox-user:1", "/bin/sh", "1000", "SIGINT", "8080/tcp", true},
+    {"localhost/busybox-name:1", "/bin/sh", "user", NULL, NULL, true},
+};
+
+static struct json *list_of(const char *text)
+{
+    struct json *a = json_array();
+    json_append(a, json_string(text));
+    return a;
+}
+
+/* Owned: the image's configuration. */
+static char *configuration(const struct image *i, const char *layer_digest)
+{
+    CLEANUP(json_free) struct json *v = json_object();
+    json_set_string(v, "architecture", ARCHITECTURE);
+    json_set_string(v, "os", "linux");
+    json_set_string(v, "created", "1970-01-01T00:00:00Z");
+    struct json *config = json_ensure_object(v, "config");
+    json_set(config, "Env", list_of("PATH=/bin"));
+    json_set(config, i->has_busybox ? "Cmd" : "Entrypoint", list_of(i->command));
+    json_set_string(config, "WorkingDir", "/");
+    if (i->user) {
+        json_set_string(config, "User", i->user);
+    }
+    if (i->stop_signal) {
+        json_set_string(config, "StopSignal", i->stop_signal);
+    }
+    if (i->port) {
+        json_set(json_ensure_object(config, "ExposedPorts"), i->port, json_object());
+    }
+    struct json *rootfs = json_ensure_object(v, "rootfs");
+    json_set_string(rootfs, "type", "layers");
+    CLEANUP_FREE char *digest = xasprintf("sha256:%s", layer_digest);
+    json_set(rootfs, "diff_ids", list_of(digest));
+    return json_to_text(v);
+}
+
+static void add_image(struct strbuf *archive, struct json *manifest, const struct image *i,
+                      const char *layer_digest)
+{
+    char id[HEX_SIZE];
+    CLEANUP_FREE char *text = configuration(i, layer_digest);
+    sha256_hex(text, strlen(text), id);
+    CLEANUP_FREE char *config = xasprintf("%s.json", id);
+    CLEANUP_FREE char *layer = xasprintf("%s/layer.tar", layer_digest);
+    lab_tar_add(archive, &(struct lab_tar_entry){config, 0644, text, strlen(text), NULL});
+    struct json *entry = json_append(manifest, json_object());
+    json_set_string(entry, "Config", config);
+    json_set(entry, "RepoTags", list_of(i->name));
+    json_set(entry, "Layers", list_of(layer));
+}
+
+static void add_layer(struct strbuf *archive, const struct strbuf *layer, char digest[HEX_SIZE])
+{
+    sha256_hex(layer->data, layer->size, digest);
+    CLEANUP_FREE char *name = xasprintf("%s/layer.tar", digest);
+    lab_tar_add(archive, &(struct lab_tar_entry){name, 0644, layer->data, layer->size, NULL});
+}
+
+int lab_images_write(const char *path, struct err *e)
+{
+    CLEANUP_FREE char *pause = NULL;
+    CLEANUP_FREE char *busybox = tool_path("busybox");
+    CLEANUP_STRBUF struct strbuf pause_program = STRBUF_INIT;
+    CLEANUP_STRBUF struct strbuf busybox_program = STRBUF_INIT;
+    CLEANUP_STRBUF struct strbuf first = STRBUF_INIT;
+    CLEANUP_STRBUF struct strbuf second = STRBUF_INIT;
+    CLEANUP_STRBUF struct strbuf archive = STRBUF_INIT;
+    CLEANUP(json_free) struct json *manifest = json_array();
+    if (!busybox) {
+        return err_set(e, -ENOENT, "busybox is not installed (Debian package busybox-static)");
+    }
+    int r = program_find("tenet-pause", &pause, e);
+    if (r < 0 || (r = read_static(pause, "tenet", &pause_program, e)) < 0 ||
+        (r = read_static(busybox, "busybox-static", &busybox_program, e)) < 0 ||
+        (r = busybox_layer(&second, busybox, &busybox_program, e)) < 0) {
+        return r;
+    }
+    char digests[2][HEX_SIZE];
+    pause_layer(&first, &pause_program);
+    add_layer(&archive, &first, digests[0]);
+    add_layer(&archive, &second, digests[1]);
+    for (size_t i = 0; i < ARRAY_SIZE(images); i++) {
+        add_image(&archive, manifest, &images[i], digests[images[i].has_busybox]);
+    }
+    CLEANUP_FREE char *text = json_to_text(manifest);
+    add_text(&archive, "manifest.json", text);
+    lab_tar_end(&archive);
+    return file_write_unsynced(path, archive.data, archive.size, 0644, e);
+}
