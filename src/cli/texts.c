@@ -5,7 +5,11 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/completion.h"
+#include "controllers/scheduling/scheduler_metrics.h"
 #include "dns/dns.h"
+#include "kubelet/agent/serve.h"
+#include "kubelet/config.h"
+#include "kubelet/server/stats.h"
 #include "master/master_config.h"
 #include "node/config.h"
 #include "node/introspect/introspect.h"
@@ -288,6 +292,11 @@ static void sample_node(struct strbuf *out)
     sample(out, &node_options, "node");
 }
 
+static void sample_kubelet(struct strbuf *out)
+{
+    sample(out, &kubelet_options, "kubelet");
+}
+
 /* ---- tables of the docs ---- */
 
 static const char *daemon_of(const struct option_row *row)
@@ -338,9 +347,11 @@ static void metric_table(struct strbuf *out, const struct prom_table *tables, si
 /* ---- files ---- */
 
 const struct texts_file texts_files[] = {
+    {"docs/kubelet.md", NULL},
     {"docs/master.md", NULL},
     {"docs/metrics.md", NULL},
     {"docs/node.md", NULL},
+    {"packaging/config/kubelet-config.yaml", sample_kubelet},
     {"packaging/config/master-config.yaml", sample_master},
     {"packaging/config/node-config.yaml", sample_node},
     {"packaging/completion/tenet.bash", completion_bash},
@@ -358,6 +369,8 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-flows.1", NULL},
     {"packaging/man/tenet-get.1", NULL},
     {"packaging/man/tenet-idle.1", NULL},
+    {"packaging/man/tenet-kubelet.1", NULL},
+    {"packaging/man/tenet-kubelet-config.5", NULL},
     {"packaging/man/tenet-lab.1", NULL},
     {"packaging/man/tenet-master.1", NULL},
     {"packaging/man/tenet-master-config.5", NULL},
@@ -400,16 +413,30 @@ static int make_part(const char *name, struct strbuf *out, struct err *e)
         man_keys(out, &master_options);
     } else if (streq(name, "keys of the node")) {
         man_keys(out, &node_options);
+    } else if (streq(name, "keys of the kubelet")) {
+        man_keys(out, &kubelet_options);
     } else if (streq(name, "commands")) {
         man_commands(out);
     } else if (streq(name, "table of the master's options -->")) {
         key_table(out, &master_options);
     } else if (streq(name, "table of the node's options -->")) {
         key_table(out, &node_options);
+    } else if (streq(name, "table of the kubelet's options -->")) {
+        key_table(out, &kubelet_options);
+    } else if (streq(name, "metrics of the kubelet -->")) {
+        metric_table(out, &kubelet_metrics, 1);
+    } else if (streq(name, "metrics of resources -->")) {
+        metric_table(out, &stats_resource_metrics, 1);
+    } else if (streq(name, "metrics of containers -->")) {
+        metric_table(out, &stats_cadvisor_metrics, 1);
+    } else if (streq(name, "metrics of probes -->")) {
+        metric_table(out, &kubelet_probe_metrics, 1);
     } else if (streq(name, "metrics of the agent -->")) {
         metric_table(out, introspect_metric_tables, INTROSPECT_METRIC_TABLES);
     } else if (streq(name, "metrics of the API server -->")) {
         metric_table(out, apiserver_metric_tables, APISERVER_METRIC_TABLES);
+    } else if (streq(name, "metrics of the scheduler -->")) {
+        metric_table(out, &scheduler_metrics, 1);
     } else if (streq(name, "metrics of DNS -->")) {
         metric_table(out, dns_metric_tables, DNS_METRIC_TABLES);
     } else {

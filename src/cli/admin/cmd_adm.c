@@ -5,15 +5,25 @@
 
 #include <stdio.h>
 
-static const struct command *const groups[] = {&adm_create_master_certs, &adm_pod_network, NULL};
+static const struct command *const groups[] = {&adm_cordon,
+                                               &adm_create_master_certs,
+                                               &adm_drain,
+                                               &adm_manage_node,
+                                               &adm_pod_network,
+                                               &adm_uncordon,
+                                               NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
     "\n"
     "Administration of a cluster.\n"
     "\n"
+    "  cordon                nodes get no new pods\n"
     "  create-master-certs   certificates and keys of an API server and controllers apart\n"
-    "  pod-network           networks of projects: join, isolate, make global\n";
+    "  drain                 empty nodes for maintenance\n"
+    "  manage-node           whether nodes get pods; list or evict their pods\n"
+    "  pod-network           networks of projects: join, isolate, make global\n"
+    "  uncordon              nodes get new pods again\n";
 
 static int run(int argc, char **argv)
 {
@@ -34,10 +44,10 @@ static int run(int argc, char **argv)
                            : 2;
 }
 
-const struct command cmd_adm = {.name = "adm",
-                                .summary =
-                                    "administration: certificates of masters, networks of projects",
-                                .help = help,
-                                .notes = "tenet adm COMMAND --help prints all about a command.\n",
-                                .groups = groups,
-                                .run = run};
+const struct command cmd_adm = {
+    .name = "adm",
+    .summary = "administration: certificates of masters, networks of projects, nodes",
+    .help = help,
+    .notes = "tenet adm COMMAND --help prints all about a command.\n",
+    .groups = groups,
+    .run = run};

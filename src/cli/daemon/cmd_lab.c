@@ -19,7 +19,7 @@ static const char help[] =
     "\n"
     "usage: tenet lab [--name LAB] COMMAND ...\n"
     "\n"
-    "  up [--nodes N] [--plugin NAME] [--store sqlite|etcd] [--datapath LIST]\n"
+    "  up [--nodes N] [--plugin NAME] [--store sqlite|etcd] [--datapath LIST] [--no-containers]\n"
     "                            make the lab: master, nodes node1, node2, ..., an outside host\n"
     "  down                      remove all of it, whatever state it is in\n"
     "  status                    kubeconfig, nodes, agents, pods\n"
@@ -35,6 +35,8 @@ static const char help[] =
     "  node start|stop|restart|kill NAME      the node's agent; its packets go on without it\n"
     "  node exec NODE -- COMMAND ...          on a node, or on master, outside, wire\n"
     "  ovs start|stop|restart|kill NODE       the node's Open vSwitch\n"
+    "  kubelet start|stop|restart|kill NODE   the node's kubelet; its containers go on\n"
+    "  containerd start|stop|restart|kill NODE   its container runtime; containers go on, too\n"
     "  master start|stop|restart|kill [N]     all masters and etcd, or the Nth master\n";
 
 /* Bits of 'given'. */
@@ -70,7 +72,9 @@ static const struct command_option options[] = {
     {"host-subnet-length", OPT_UP, "BITS", "bits of each node's share; default: 9, a /23"},
     {"mtu", OPT_UP, "BYTES", "MTU of pods; default: 1450"},
     {"vxlan-port", OPT_UP, "PORT", "UDP port of the overlay; default: 4789"},
-    {"tls", OPT_UP, NULL, "HTTPS, and a certificate of its own for each node"},
+    {"no-containers", OPT_UP, NULL, "a lab of networks only: no kubelet and no containerd"},
+    {"tls", OPT_UP, NULL,
+     "HTTPS, and a certificate of its own for each node; always so with containers"},
     {"keep", OPT_UP, NULL, "leaves everything as it is after a failure"},
     {.help = "other options:"},
     {0},
@@ -182,6 +186,10 @@ static int up_option(struct args *a, const char *option, const char *s)
         u->cluster_network = s;
         return 0;
     }
+    if (streq(option, "no-containers")) {
+        u->containers = false;
+        return 0;
+    }
     *(streq(option, "tls") ? &u->tls : &u->keep) = true;
     return 0;
 }
@@ -261,6 +269,8 @@ static int parse_options(int argc, char **argv, struct args *a)
     if (status != 0) {
         return status;
     }
+    /* A node begins processes in containers for a master with a certificate only. */
+    a->up.tls |= a->up.containers;
     a->words = argv + optind;
     a->n_words = argc - optind;
     return -1;
@@ -281,19 +291,27 @@ static const char *text_of(const struct json *v, const char *key)
     return s && *s ? s : "-";
 }
 
+/* The process id of a daemon: -1: the lab has none of these. */
+static const char *pid_text(int64_t pid, char out[24])
+{
+    snprintf(out, 24, "%lld", (long long) pid);
+    return pid > 0 ? out : pid < 0 ? "none" : "stopped";
+}
+
 static void print_nodes(const struct json *nodes)
 {
     struct json *n;
-    printf("\n%-16s %-14s %-18s %-7s %-10s %s\n", "NODE", "HOST IP", "SUBNET", "READY", "AGENT",
-           "OPEN VSWITCH");
+    printf("\n%-16s %-14s %-18s %-7s %-10s %-13s %-10s %s\n", "NODE", "HOST IP", "SUBNET", "READY",
+           "AGENT", "OPEN VSWITCH", "KUBELET", "CONTAINERD");
     JSON_FOREACH (n, nodes) {
-        int64_t pid = json_get_int_or(json_get(n, "pid"), 0);
-        char agent[24];
-        snprintf(agent, sizeof agent, "%lld", (long long) pid);
-        printf("%-16s %-14s %-18s %-7s %-10s %s\n", text_of(n, "name"), text_of(n, "hostIP"),
-               text_of(n, "subnet"), json_get_bool(json_get(n, "ready"), false) ? "yes" : "no",
-               pid ? agent : "stopped",
-               json_get_bool(json_get(n, "ovsRunning"), false) ? "runs" : "stopped");
+        char agent[24], kubelet[24], containerd[24];
+        printf("%-16s %-14s %-18s %-7s %-10s %-13s %-10s %s\n", text_of(n, "name"),
+               text_of(n, "hostIP"), text_of(n, "subnet"),
+               json_get_bool(json_get(n, "ready"), false) ? "yes" : "no",
+               pid_text(json_get_int_or(json_get(n, "pid"), 0), agent),
+               json_get_bool(json_get(n, "ovsRunning"), false) ? "runs" : "stopped",
+               pid_text(json_get_int_or(json_get(n, "kubeletPid"), -1), kubelet),
+               pid_text(json_get_int_or(json_get(n, "containerdPid"), -1), containerd));
     }
 }
 
@@ -495,6 +513,22 @@ static int run_ovs(struct lab *l, struct args *a)
     return done_saying(lab_ovs(l, a->words[2], action, &e), &e, what, action_verbs[action]);
 }
 
+static int run_kubelet(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    enum lab_action action = action_of(a->words[1]);
+    CLEANUP_FREE char *what = xasprintf("the kubelet of %s is", a->words[2]);
+    return done_saying(lab_kubelet(l, a->words[2], action, &e), &e, what, action_verbs[action]);
+}
+
+static int run_containerd(struct lab *l, struct args *a)
+{
+    struct err e = {0};
+    enum lab_action action = action_of(a->words[1]);
+    CLEANUP_FREE char *what = xasprintf("containerd of %s is", a->words[2]);
+    return done_saying(lab_containerd(l, a->words[2], action, &e), &e, what, action_verbs[action]);
+}
+
 static int run_master(struct lab *l, struct args *a)
 {
     struct err e = {0};
@@ -544,6 +578,14 @@ static const struct verb {
     {{"ovs", "stop"}, "NODE", false, 0, run_ovs},
     {{"ovs", "restart"}, "NODE", false, 0, run_ovs},
     {{"ovs", "kill"}, "NODE", false, 0, run_ovs},
+    {{"kubelet", "start"}, "NODE", false, 0, run_kubelet},
+    {{"kubelet", "stop"}, "NODE", false, 0, run_kubelet},
+    {{"kubelet", "restart"}, "NODE", false, 0, run_kubelet},
+    {{"kubelet", "kill"}, "NODE", false, 0, run_kubelet},
+    {{"containerd", "start"}, "NODE", false, 0, run_containerd},
+    {{"containerd", "stop"}, "NODE", false, 0, run_containerd},
+    {{"containerd", "restart"}, "NODE", false, 0, run_containerd},
+    {{"containerd", "kill"}, "NODE", false, 0, run_containerd},
     {{"master", "start"}, "[N]", false, 0, run_master},
     {{"master", "stop"}, "[N]", false, 0, run_master},
     {{"master", "restart"}, "[N]", false, 0, run_master},
@@ -556,7 +598,8 @@ static const struct verb *find_verb(const struct args *a, int *ret_status)
     CLEANUP_STRBUF struct strbuf seconds = STRBUF_INIT;
     if (a->n_words == 0) {
         *ret_status = command_usage(&cmd_lab, "say what to do: up, down, status, project, pod, "
-                                              "exec, node, ovs or master");
+                                              "exec, node, ovs, kubelet, containerd or "
+                                              "master");
         return NULL;
     }
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {

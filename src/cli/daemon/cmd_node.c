@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/explain/node_flows.h"
 #include "cli/explain/node_maps.h"
+#include "net/loop/config_file.h"
 #include "node/agent/agent.h"
 
 #include <getopt.h>
@@ -95,7 +96,7 @@ static int run_agent(int argc, char **argv)
     if (command_settings_apply(&o.settings, &node_options, &c, &e) < 0) {
         return command_usage(&cmd_node, "%s", e.text);
     }
-    if (node_config_finish(&c, &e) < 0 || node_config_apply_log_level(&c, &e) < 0) {
+    if (node_config_finish(&c, &e) < 0 || config_file_set_log(c.log_level, &e) < 0) {
         return command_fail(&e, config ? "%s" : NULL, config);
     }
     status = o.mounts_only ? agent_make_mounts(&c, &e) : agent_run(&c, config, &e);

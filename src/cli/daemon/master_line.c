@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/daemon/master_line.h"
 
-#include "base/log.h"
 #include "master/master.h"
+#include "net/loop/config_file.h"
 
 #include <getopt.h>
 
@@ -39,7 +39,6 @@ int master_line_parse(const struct command *command, int argc, char **argv, stru
 {
     CLEANUP_SETTINGS struct command_settings settings = {0};
     struct err e = {0};
-    char bad[64];
     int status = parse_flags(command, argc, argv, &settings, ret);
     if (status >= 0) {
         return status;
@@ -50,9 +49,8 @@ int master_line_parse(const struct command *command, int argc, char **argv, stru
     if (command_settings_apply(&settings, &master_options, c, &e) < 0) {
         return command_usage(command, "%s", e.text);
     }
-    if (c->log_level && log_set_levels(c->log_level, bad) < 0) {
-        (void) err_set(&e, -EINVAL, "logLevel: \"%s\" is not a level such as info", bad);
-    } else if (master_config_check(c, command->daemons, &e) == 0) {
+    if (config_file_set_log(c->log_level, &e) == 0 &&
+        master_config_check(c, command->daemons, &e) == 0) {
         return -1;
     }
     return ret->config ? command_fail(&e, "%s", ret->config) : command_fail(&e, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/explain/check.h"
 
+#include "base/random.h"
 #include "lab/lab.h"
 #include "net/kernel/netns.h"
 #include "net/loop/process.h"
 
 #include <libgen.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define PREFIX "tenet-check-"
@@ -147,17 +147,11 @@ static void plan(struct check_set *s)
     for (size_t i = 0; i < a->n; i++) {
         for (unsigned k = 0; k < CHECK_PROJECTS; k++) {
             struct check_pod *p = &s->pods[s->n++];
-            unsigned char bytes[16] = {0};
             p->agent = &a->items[i];
             p->project = k;
             p->netns =
                 xasprintf(NETNS_PREFIX "%d-%s-%c", (int) getpid(), a->items[i].name, 'a' + k);
-            if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes) {
-                memcpy(bytes, &(uint64_t){(uint64_t) getpid() << 16 | s->n}, sizeof(uint64_t));
-            }
-            for (size_t b = 0; b < sizeof bytes; b++) {
-                snprintf(p->container + 2 * b, 3, "%02x", bytes[b]);
-            }
+            random_hex(p->container, 16);
         }
     }
 }

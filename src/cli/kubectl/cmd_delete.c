@@ -66,32 +66,11 @@ static const struct command_option delete_options[] = {
     {0},
 };
 
-/* "30s", "2m", "1h", "500ms", "0". */
-static int parse_duration(const char *s, uint64_t *ret_ms)
-{
-    static const struct {
-        const char *unit;
-        uint64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
-    size_t digits = strspn(s, "0123456789");
-    CLEANUP_FREE char *number = xstrndup(s, digits);
-    uint64_t n = 0;
-    if (str_to_u64(number, UINT32_MAX, &n) < 0) {
-        return -EINVAL;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-        if (streq(s + digits, units[i].unit)) {
-            *ret_ms = n * units[i].ms;
-            return 0;
-        }
-    }
-    return n == 0 && !s[digits] ? (*ret_ms = 0, 0) : -EINVAL;
-}
-
 /* Returns -1 to go on, else the exit status. */
 static int set_option(struct delete *d, int opt)
 {
     struct err e = {0};
+    int64_t ns = 0;
     switch (opt) {
     case 'f':
         return manifests_read(&d->m, optarg, &e) < 0 ? session_error("%s", e.text) : -1;
@@ -127,10 +106,11 @@ static int set_option(struct delete *d, int opt)
                    ? command_usage(&cmd_delete, "--wait=%s is not true or false", optarg)
                    : -1;
     case OPT_TIMEOUT:
-        return parse_duration(optarg, &d->timeout_ms) < 0
-                   ? command_usage(&cmd_delete, "--timeout \"%s\" is not a time such as 30s",
-                                   optarg)
-                   : -1;
+        if (!streq(optarg, "0") && time_parse_duration(optarg, &ns) < 0) {
+            return command_usage(&cmd_delete, "--timeout \"%s\" is not a time such as 30s", optarg);
+        }
+        d->timeout_ms = (uint64_t) ns / 1000000;
+        return -1;
     case 'o':
         d->output = optarg;
         return streq(optarg, "name")
