@@ -53,28 +53,37 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments priorityclasses runtimeclasses networkpolicies adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node lab store get create delete describe idle adm token trace flows check dns help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet lab store get create delete describe idle adm token trace flows check dns help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
         case "$command ${COMP_WORDS[2]}" in
         "node flows") command="node flows" ;;
         "node maps") command="node maps" ;;
+        "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
+        "adm drain") command="adm drain" ;;
+        "adm manage-node") command="adm manage-node" ;;
         "adm pod-network") command="adm pod-network" ;;
+        "adm uncordon") command="adm uncordon" ;;
         esac
     fi
     case "$command $prev" in
     "master -c" | "master --config") values="@file" ;;
     "master --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "master --scheduler-config") values="@file" ;;
+    "master --scheduler") values="true false" ;;
     "master --tls") values="auto off" ;;
     "master --pki-dir") values="@file" ;;
     "master --tls-cert-file") values="@file" ;;
     "master --tls-key-file") values="@file" ;;
     "master --client-ca-file") values="@file" ;;
+    "master --kubelet-certificate-authority") values="@file" ;;
+    "master --kubelet-client-certificate") values="@file" ;;
+    "master --kubelet-client-key") values="@file" ;;
     "master --authorization-mode") values="RBAC AlwaysAllow" ;;
     "master --anonymous-auth") values="true false" ;;
     "master --service-account-signing-key-file") values="@file" ;;
@@ -95,6 +104,9 @@ _tenet() {
     "apiserver --tls-cert-file") values="@file" ;;
     "apiserver --tls-key-file") values="@file" ;;
     "apiserver --client-ca-file") values="@file" ;;
+    "apiserver --kubelet-certificate-authority") values="@file" ;;
+    "apiserver --kubelet-client-certificate") values="@file" ;;
+    "apiserver --kubelet-client-key") values="@file" ;;
     "apiserver --authorization-mode") values="RBAC AlwaysAllow" ;;
     "apiserver --anonymous-auth") values="true false" ;;
     "apiserver --service-account-signing-key-file") values="@file" ;;
@@ -109,6 +121,8 @@ _tenet() {
     "controllers -c" | "controllers --config") values="@file" ;;
     "controllers --kubeconfig") values="@file" ;;
     "controllers --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "controllers --scheduler-config") values="@file" ;;
+    "controllers --scheduler") values="true false" ;;
     "controllers --cluster-signing-cert-file") values="@file" ;;
     "controllers --cluster-signing-key-file") values="@file" ;;
     "node --config") values="@file" ;;
@@ -133,6 +147,20 @@ _tenet() {
     "node maps --socket") values="@file" ;;
     "node maps --kubeconfig") values="@file" ;;
     "node maps -o" | "node maps --output") values="json" ;;
+    "kubelet --config") values="@file" ;;
+    "kubelet --kubeconfig") values="@file" ;;
+    "kubelet --master-kubeconfig") values="@file" ;;
+    "kubelet --runtime") values="cri" ;;
+    "kubelet --root-dir") values="@file" ;;
+    "kubelet --pod-logs-dir") values="@file" ;;
+    "kubelet --tls-cert-file") values="@file" ;;
+    "kubelet --tls-private-key-file") values="@file" ;;
+    "kubelet --resolv-conf") values="@file" ;;
+    "kubelet --cgroup-driver") values="cgroupfs systemd" ;;
+    "kubelet --seccomp-dir") values="@file" ;;
+    "kubelet --register-node") values="true false" ;;
+    "kubelet --node-lease") values="true false" ;;
+    "kubelet --pod-manifest-path") values="@file" ;;
     "lab -o" | "lab --output") values="json" ;;
     "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
     "lab --store") values="sqlite etcd" ;;
@@ -159,11 +187,19 @@ _tenet() {
     "describe --kubeconfig") values="@file" ;;
     "idle -n" | "idle --namespace") values="@namespaces" ;;
     "idle --kubeconfig") values="@file" ;;
+    "adm cordon -n" | "adm cordon --namespace") values="@namespaces" ;;
+    "adm cordon --kubeconfig") values="@file" ;;
     "adm create-master-certs -c" | "adm create-master-certs --config") values="@file" ;;
     "adm create-master-certs --dir") values="@file" ;;
+    "adm drain -n" | "adm drain --namespace") values="@namespaces" ;;
+    "adm drain --kubeconfig") values="@file" ;;
+    "adm manage-node -n" | "adm manage-node --namespace") values="@namespaces" ;;
+    "adm manage-node --kubeconfig") values="@file" ;;
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
+    "adm uncordon -n" | "adm uncordon --namespace") values="@namespaces" ;;
+    "adm uncordon --kubeconfig") values="@file" ;;
     "token --write-kubeconfig") values="@file" ;;
     "token -n" | "token --namespace") values="@namespaces" ;;
     "token --kubeconfig") values="@file" ;;
@@ -185,18 +221,18 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master apiserver controllers node lab store get create delete describe idle adm token trace flows check dns help" ;;
+    help) words="master apiserver controllers node kubelet lab store get create delete describe idle adm token trace flows check dns help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --authorization-mode --anonymous-auth --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --limit --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --limit --log-level --help"
         ;;
     "controllers")
         words=""
-        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-level --help"
+        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-level --help"
         ;;
     "node")
         words="flows maps"
@@ -210,9 +246,13 @@ _tenet() {
         words="pods ports routes vteps services backends serving settings affinity conns refusals drops policy classes blocks pairs port_sets tracked shares fragments"
         options=" --node --lab --socket --kubeconfig --server --output --help"
         ;;
+    "kubelet")
+        words=""
+        options=" --config --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --runtime --container-runtime-endpoint --root-dir --pod-logs-dir --server-address --healthz-address --tls-cert-file --tls-private-key-file --cluster-dns --cluster-domain --resolv-conf --cgroup-driver --cgroup-root --seccomp-dir --allowed-unsafe-sysctls --max-pods --max-parallel-image-pulls --container-log-max-size --container-log-max-files --pod-max-pids --kube-reserved --system-reserved --eviction-hard --eviction-soft --eviction-soft-grace-period --eviction-minimum-reclaim --eviction-pressure-transition-period --eviction-max-pod-grace-period --shutdown-grace-period --shutdown-grace-period-critical-pods --image-gc-high-threshold --image-gc-low-threshold --minimum-image-ttl-duration --pod-infra-container-image --register-node --node-lease --pod-manifest-path --file-check-frequency --manifest-url --manifest-url-header --http-check-frequency --log-level --help"
+        ;;
     "lab")
         words="up down status project pod exec node ovs master"
-        options=" --name --output --node --label --port --no-service-links --nodes --masters --plugin --store --datapath --datapath-type --cluster-network --host-subnet-length --mtu --vxlan-port --tls --keep --help"
+        options=" --name --output --node --label --port --no-service-links --nodes --masters --plugin --store --datapath --datapath-type --cluster-network --host-subnet-length --mtu --vxlan-port --no-containers --tls --keep --help"
         ;;
     "store")
         words="export import backup restore check repair release defrag @file"
@@ -239,16 +279,32 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --help"
         ;;
     "adm")
-        words="create-master-certs pod-network"
+        words="cordon create-master-certs drain manage-node pod-network uncordon"
         options=" --help"
+        ;;
+    "adm cordon")
+        words="@nodes"
+        options=" --selector --dry-run --namespace --kubeconfig --server --help"
         ;;
     "adm create-master-certs")
         words=""
         options=" --config --dir --quiet --help"
         ;;
+    "adm drain")
+        words="@nodes"
+        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --ignore-daemonsets --delete-emptydir-data --disable-eviction --namespace --kubeconfig --server --help"
+        ;;
+    "adm manage-node")
+        words="@nodes"
+        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --schedulable --evacuate --list-pods --namespace --kubeconfig --server --help"
+        ;;
     "adm pod-network")
         words="join-projects isolate-projects make-projects-global @namespaces"
         options=" --to --selector --namespace --kubeconfig --server --help"
+        ;;
+    "adm uncordon")
+        words="@nodes"
+        options=" --selector --dry-run --namespace --kubeconfig --server --help"
         ;;
     "token")
         words="create list delete"
