@@ -1,13 +1,17 @@
 # A thin front for meson: see README.md for what each target is for.
-#   build  optimised binaries in build/          check  everything CI runs
+#   build  optimised binaries in build/          check  what guards the tree
 #   check-ebpf  its tests that have nodes, with the datapath ebpf on all of them, then on every other one
 #   check-attack  attacks on all of it by tenants, nodes, neighbours and others (docs/threat-model.md)
+#   check-containers  pods, volumes, streams and labs on a real containerd: too long for "check", so CI runs it after that
 #   check-kernels  what depends on the kernel, in virtual machines with kernels of Debian and, if UBUNTU
 #          is the address of that archive, Ubuntu
+#   check-clients  every kind of the API by clients of npm, Ansible's collections, and older and newer kubectls
 #   demo   a three-node cluster on this machine  demo-down  removes it
 #   bench  measures beside named peers, into bench/results and docs/performance.md
 #   fuzz   every parser, longer (FUZZ_SECONDS each)
 #   soak   SOAK_ROUNDS pods come and go, some killed in the middle: nothing may be left behind
+#   soak-kubelet  HISTORIES random histories of the kubelet's pods under faults; KILLS of the kubelet and of a real
+#          containerd under load; a host that starts anew; and 110 pods up and down in 20 rounds
 #   model  MODEL_CLUSTERS random clusters: flows in a real switch against the model in plain C; and MODEL_FRAMES frames
 #          that model, switch and eBPF programs judge, all three
 #   mutate  changes lines of FOLDER (below src/; default all) one by one, and prints the changes that no unit test noticed:
@@ -24,12 +28,14 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 300
 SOAK_ROUNDS ?= 10000
+HISTORIES ?= 3000
+KILLS ?= 100
 MODEL_CLUSTERS ?= 20000
 MODEL_FRAMES ?= 1000000
 COUNT ?= 25
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf check-attack check-kernels check-cnitool check-tidy bench fuzz soak model mutate generate coverage install deps format clean
+.PHONY: build demo demo-down check check-ebpf check-attack check-containers check-kernels check-cnitool check-clients check-tidy bench fuzz soak soak-kubelet model mutate generate coverage install deps format clean
 
 build: deps
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -53,12 +59,20 @@ check-ebpf: deps
 check-attack: deps
 	@tools/check --attack
 
+check-containers: deps
+	@tools/check --containers
+
 check-kernels: deps
 	@tools/check-kernels $(if $(UBUNTU),--ubuntu $(UBUNTU))
 
 check-cnitool: build
 	@tools/deps packaging/cnitool-packages.txt
 	@tools/check-cnitool $(BUILD)
+
+check-clients: deps
+	@tools/deps packaging/clients-packages.txt
+	@tools/check --only build
+	@tools/check-clients build-check
 
 check-tidy: deps
 	@tools/check --only build --only tidy
@@ -74,6 +88,12 @@ fuzz: deps
 
 soak: build
 	@/usr/bin/python3 tests/soak/soak.py --build $(BUILD) --rounds $(SOAK_ROUNDS)
+
+soak-kubelet: deps
+	@tools/check --only build
+	@TENET_HISTORIES=$(HISTORIES) build-check/tests/unit/test_kubelet_worker_histories
+	@TENET_BUILD=$(CURDIR)/build-check TENET_KILLS=$(KILLS) TENET_PODS=110 TENET_POD_ROUNDS=20 \
+	    /usr/bin/python3 -B -m pytest -p no:cacheprovider -q -s tests/containers/test_kills.py
 
 model: deps
 	@tools/check --only build
