@@ -451,7 +451,9 @@ static void what_cannot_be_applied_is_refused_by_name(void **state)
 {
     static const char *const bad[][2] = {
         {"{'spec':{'containers':[{'name':'a'},{'name':'a'}]}}",
-         "failed to create typed patch object: spec.containers[1]: Duplicate value: "},
+         "failed to create typed patch object: spec.containers[1].name: Duplicate value: "},
+        {"{'spec':{'containers':[{'name':'a','env':[{'name':'A'},{'name':'A'}]}]}}",
+         "spec.containers[0].env[1].name: Duplicate value: "},
         {"{'metadata':{'finalizers':['a/b','a/b']}}", "metadata.finalizers[1]: Duplicate value"},
         {"{'spec':{'hostNetwork':'yes'}}", "spec.hostNetwork: Invalid value: \"yes\""},
         {"{'metadata':{'managedFields':[{'manager':'x'}]}}", "managedFields must be nil"},

@@ -81,6 +81,10 @@ static void expect_defaults(const char *plural, const char *text, const char *wa
     }
 }
 
+#define MESSAGES                                           \
+    "\"terminationMessagePath\":\"/dev/termination-log\"," \
+    "\"terminationMessagePolicy\":\"File\""
+
 static void defaults_fill_in_what_is_absent(void **state)
 {
     expect_defaults("namespaces", "{\"metadata\":{\"name\":\"a\"}}",
@@ -90,10 +94,12 @@ static void defaults_fill_in_what_is_absent(void **state)
                     "{\"spec\":{\"containers\":[{\"image\":\"h:5000/a\"},{\"image\":\"a:1\"},{"
                     "\"image\":\"a:latest\"},{\"image\":\"a:1\",\"imagePullPolicy\":\"Never\"}]}}",
                     "{\"spec\":{\"restartPolicy\":\"Always\",\"dnsPolicy\":\"ClusterFirst\","
-                    "\"terminationGracePeriodSeconds\":30,\"containers\":[{\"image\":\"h:5000/a\","
-                    "\"imagePullPolicy\":\"Always\"},{\"image\":\"a:1\",\"imagePullPolicy\":"
-                    "\"IfNotPresent\"},{\"image\":\"a:latest\",\"imagePullPolicy\":\"Always\"},{"
-                    "\"image\":\"a:1\",\"imagePullPolicy\":\"Never\"}]}}");
+                    "\"terminationGracePeriodSeconds\":30,\"schedulerName\":\"default-scheduler\","
+                    "\"securityContext\":{},\"enableServiceLinks\":true,\"containers\":[{"
+                    "\"image\":\"h:5000/a\"," MESSAGES ",\"imagePullPolicy\":\"Always\"},{"
+                    "\"image\":\"a:1\"," MESSAGES ",\"imagePullPolicy\":\"IfNotPresent\"},{"
+                    "\"image\":\"a:latest\"," MESSAGES ",\"imagePullPolicy\":\"Always\"},{"
+                    "\"image\":\"a:1\"," MESSAGES ",\"imagePullPolicy\":\"Never\"}]}}");
     expect_defaults("clusternetworks",
                     "{\"metadata\":{\"name\":\"default\"},\"clusterNetworks\":[{\"CIDR\":\"a\","
                     "\"hostSubnetLength\":9}],\"mtu\":1400}",
@@ -167,7 +173,8 @@ static void cells_show_what_kubectl_users_expect(void **state)
                  "{\"metadata\":{\"name\":\"p\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},"
                  "\"spec\":{\"nodeName\":\"n\",\"containers\":[{},{}]},\"status\":{\"phase\":"
                  "\"Running\",\"podIP\":\"10.128.0.2\",\"containerStatuses\":[{\"ready\":true,"
-                 "\"restartCount\":2},{\"restartCount\":1,\"state\":{\"waiting\":{\"reason\":"
+                 "\"restartCount\":2,\"state\":{\"running\":{}}},{\"restartCount\":1,\"state\":{"
+                 "\"waiting\":{\"reason\":"
                  "\"CrashLoopBackOff\"}}}]}}",
                  "p|1/2|CrashLoopBackOff|3|60m|10.128.0.2|n|<none>|<none>");
     expect_cells("pods", "{\"metadata\":{\"deletionTimestamp\":\"x\"}}",
@@ -244,9 +251,71 @@ static void a_table_row_has_the_object_that_was_asked_for(void **state)
     assert_string_equal(json_path_string(json_at(list, 0), "format", NULL), "name");
 }
 
+/* READY, STATUS and RESTARTS of a pod, as kubectl has shown them for years. */
+static void pods_are_summed_up_as_users_know_it(void **state)
+{
+#define INIT \
+    "'spec': {'initContainers': [{'name': 'i'}, {'name': 's', 'restartPolicy': 'Always'}], "
+#define PODS "'containers': [{'name': 'c'}]}, 'status': {"
+#define C "'containerStatuses': [{'name': 'c', "
+    static const struct {
+        const char *pod, *want;
+    } rows[] = {
+        {INIT PODS "'initContainerStatuses': [{'name': 'i', 'state': {'waiting': {'reason': "
+                   "'PodInitializing'}}}], " C "'state': {'waiting': {'reason': "
+                   "'PodInitializing'}}}]}",
+         "0/2|Init:0/2|0"},
+        {INIT PODS "'initContainerStatuses': [{'name': 'i', 'restartCount': 4, 'state': {'waiting':"
+                   "{'reason': 'CrashLoopBackOff'}}, 'lastState': {'terminated': {'finishedAt': "
+                   "'2026-01-01T00:50:00Z'}}}]}",
+         "0/2|Init:CrashLoopBackOff|4 (10m ago)"},
+        {INIT PODS "'initContainerStatuses': [{'name': 'i', 'state': {'terminated': {'exitCode': "
+                   "3}}}]}",
+         "0/2|Init:ExitCode:3|0"},
+        {INIT PODS "'initContainerStatuses': [{'name': 'i', 'state': {'terminated': {'exitCode': 1,"
+                   "'reason': 'Error'}}}]}",
+         "0/2|Init:Error|0"},
+        {INIT PODS "'initContainerStatuses': [{'name': 'i', 'restartCount': 5, 'state': "
+                   "{'terminated': {'exitCode': 0}}}, {'name': 's', 'started': true, 'ready': true,"
+                   "'restartCount': 1, 'state': {'running': {}}}], " C "'ready': true, "
+                   "'restartCount': 1, 'state': {'running': {}}}], 'phase': 'Running'}",
+         "2/2|Running|2"}, /* Those of finished init containers no longer count. */
+        {"'spec': {" PODS C "'state': {'terminated': {'exitCode': 137, 'signal': 9}}}]}",
+         "0/1|Signal:9|0"},
+        {"'spec': {" PODS C "'state': {'terminated': {'exitCode': 0, 'reason': 'Completed'}}}]}",
+         "0/1|Completed|0"},
+        {"'spec': {" PODS C "'ready': true, 'state': {'running': {}}}, {'state': {'terminated': "
+         "{'exitCode': 0, 'reason': 'Completed'}}}], 'conditions': [{'type': 'Ready', 'status': "
+         "'True'}]}",
+         "1/1|Running|0"},
+        {"'spec': {" PODS "'containerStatuses': [{'state': {'terminated': {'exitCode': 0, "
+         "'reason': 'Completed'}}}, {'ready': true, 'state': {'running': {}}}]}",
+         "1/1|NotReady|0"},
+        {"'spec': {" PODS "'conditions': [{'type': 'PodScheduled', 'status': 'False', 'reason': "
+         "'SchedulingGated'}]}",
+         "0/1|SchedulingGated|0"},
+        {"'spec': {" PODS "'reason': 'Evicted', 'phase': 'Failed'}", "0/1|Evicted|0"},
+        {"'metadata': {'deletionTimestamp': 'x'}, 'spec': {" PODS "'reason': 'NodeLost'}",
+         "0/1|Unknown|0"},
+        {"'metadata': {'deletionTimestamp': 'x'}, 'spec': {" PODS "'phase': 'Succeeded'}",
+         "0/1|Succeeded|0"},
+        {"'metadata': {'deletionTimestamp': 'x'}, 'spec': {" PODS "'a': 1}", "0/1|Terminating|0"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_FREE char *text = xasprintf("{%s}", rows[i].pod);
+        CLEANUP_FREE char *want =
+            xasprintf("|%s|<unknown>|<none>|<none>|<none>|<none>", rows[i].want);
+        for (char *p = text; *p; p++) {
+            *p = *p == '\'' ? '"' : *p;
+        }
+        expect_cells("pods", text, want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pods_are_summed_up_as_users_know_it),
         cmocka_unit_test(kinds_are_found_by_what_users_type),
         cmocka_unit_test(defaults_fill_in_what_is_absent),
         cmocka_unit_test(a_verdict_that_names_no_status_is_true),

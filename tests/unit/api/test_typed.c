@@ -316,10 +316,83 @@ static void every_field_has_the_type_of_its_description(void **state)
     assert_true(tried > 1500);
 }
 
+static void amounts_are_compared(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        int want;
+    } cases[] = {
+        {"1", "1000m", 0},
+        {"1Gi", "1024Mi", 0},
+        {"1Gi", "1G", 1},
+        {"999m", "1", -1},
+        {"1n", "0", 1},
+        {"-1", "0", -1},
+        {"-1", "-2", 1},
+        {"0", "-0.0", 0},
+        {"1e3", "1k", 0},
+        {"0.5Ki", "512", 0},
+        {"8Ei", "9E", 1},
+        {"100E", "99E", 0},
+        {"999999999999999999999999999999999999999999", "1Ei", 1},
+        {"nonsense", "0", 0},
+        {"1.0000000001", "1", 1},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        int got = api_quantity_compare(cases[i].a, cases[i].b);
+        int back = api_quantity_compare(cases[i].b, cases[i].a);
+        if (got != cases[i].want || back != -got) {
+            fail_msg("%s and %s: %d", cases[i].a, cases[i].b, got);
+        }
+    }
+    assert_true(api_quantity_is_whole("3") && api_quantity_is_whole("3000m"));
+    assert_true(api_quantity_is_whole("1Ki") && !api_quantity_is_whole("1.5"));
+    assert_true(!api_quantity_is_whole("1m") && api_quantity_is_whole("999.9999999"));
+}
+
+/* What Go takes for equal: nothing is an empty value, but where there is a pointer. */
+static void values_are_compared_as_go_does(void **state)
+{
+    static const struct {
+        const char *a, *b, *path; /* NULL: they are the same. */
+    } cases[] = {
+        {"{}", "{\"spec\":{}}", NULL},
+        {"{\"spec\":{\"hostNetwork\":false}}", "{\"spec\":{}}", NULL},
+        {"{\"spec\":{\"nodeName\":\"\"}}", "{\"spec\":{\"nodeName\":null}}", NULL},
+        {"{\"spec\":{\"volumes\":[]}}", "{}", NULL},
+        {"{\"spec\":{\"nodeSelector\":{}}}", "{}", NULL},
+        {"{\"spec\":{\"affinity\":{\"podAffinity\":{}}}}", "{}", NULL},
+        {"{\"spec\":{\"hostUsers\":false}}", "{}", "spec.hostUsers"},
+        {"{\"spec\":{\"priority\":0}}", "{}", "spec.priority"},
+        {"{\"spec\":{\"hostNetwork\":true}}", "{}", "spec.hostNetwork"},
+        {"{\"spec\":{\"nodeSelector\":{\"a\":\"\"}}}", "{}", "spec.nodeSelector"},
+        {"{\"spec\":{\"nodeSelector\":{\"a\":\"b\"}}}",
+         "{\"spec\":{\"nodeSelector\":{\"a\":\"c\"}}}", "spec.nodeSelector.a"},
+        {"{\"spec\":{\"containers\":[{\"name\":\"a\",\"command\":[\"x\"]}]}}",
+         "{\"spec\":{\"containers\":[{\"name\":\"a\",\"command\":[\"y\"]}]}}",
+         "spec.containers[0].command[0]"},
+        {"{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}", "{}", "spec.containers"},
+        {"{\"spec\":[]}", "{\"spec\":{}}", "spec"},
+    };
+    const struct api_schema *s = api_kind_find("", "v1", "pods")->schema;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *a = parse(cases[i].a);
+        CLEANUP(json_free) struct json *b = parse(cases[i].b);
+        CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
+        CLEANUP_STRBUF struct strbuf back = STRBUF_INIT;
+        assert_int_equal(api_typed_same(s, a, b, &path), !cases[i].path);
+        assert_int_equal(api_typed_same(s, b, a, &back), !cases[i].path);
+        assert_string_equal(strbuf_cstr(&path), cases[i].path ? cases[i].path : "");
+        assert_string_equal(strbuf_cstr(&back), cases[i].path ? cases[i].path : "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantities_have_one_form),
+        cmocka_unit_test(amounts_are_compared),
+        cmocka_unit_test(values_are_compared_as_go_does),
         cmocka_unit_test(times_are_read_as_go_reads_them),
         cmocka_unit_test(wrong_types_are_told_in_words_of_go),
         cmocka_unit_test(more_elements_than_are_bearable_are_refused),

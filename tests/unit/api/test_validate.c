@@ -22,10 +22,12 @@ static const struct sample samples[] = {
     {"nodes", "{\"metadata\":{\"name\":\"node1.example\"},\"spec\":{},\"status\":{\"addresses\":[{"
               "\"type\":\"InternalIP\",\"address\":\"192.0.2.1\"}],\"conditions\":[{\"type\":"
               "\"Ready\",\"status\":\"True\"}]}}"},
-    {"pods", "{\"metadata\":{\"name\":\"web\",\"namespace\":\"red\"},\"spec\":{\"nodeName\":"
-             "\"node1\",\"containers\":[{\"name\":\"a\",\"image\":\"x:1\"},{\"name\":\"b\"}]},"
-             "\"status\":{\"phase\":\"Running\",\"podIP\":\"10.128.0.2\",\"podIPs\":[{\"ip\":"
-             "\"10.128.0.2\"}]}}"},
+    {"pods",
+     "{\"metadata\":{\"name\":\"web\",\"namespace\":\"red\"},\"spec\":{\"nodeName\":"
+     "\"node1\",\"containers\":[{\"name\":\"a\",\"image\":\"x:1\"},{\"name\":\"b\",\"image\":"
+     "\"y\"}]},"
+     "\"status\":{\"phase\":\"Running\",\"podIP\":\"10.128.0.2\",\"podIPs\":[{\"ip\":"
+     "\"10.128.0.2\"}]}}"},
     {"events", "{\"metadata\":{\"name\":\"e\",\"namespace\":\"red\"},\"involvedObject\":{\"kind\":"
                "\"Pod\",\"namespace\":\"red\",\"name\":\"web\"},\"reason\":\"R\",\"type\":"
                "\"Normal\"}"},
@@ -44,7 +46,7 @@ static const struct sample samples[] = {
     {"priorityclasses",
      "{\"metadata\":{\"name\":\"high\"},\"value\":1000,\"preemptionPolicy\":\"Never\"}"},
     {"podtemplates", "{\"metadata\":{\"name\":\"t\",\"namespace\":\"red\"},\"template\":{\"spec\":{"
-                     "\"containers\":[{\"name\":\"a\"}]}}}"},
+                     "\"containers\":[{\"name\":\"a\",\"image\":\"i\"}]}}}"},
     {"controllerrevisions",
      "{\"metadata\":{\"name\":\"r\",\"namespace\":\"red\"},\"data\":{\"a\":1},\"revision\":3}"},
     {"leases", "{\"metadata\":{\"name\":\"l\",\"namespace\":\"red\"},\"spec\":{\"holderIdentity\":"
@@ -177,9 +179,20 @@ static const struct bad bad[] = {
      "status.addresses[0].type", N, NULL},
     {"nodes", "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":true}]}}",
      "status.conditions[0].status", T, "must be of type"},
+    {"nodes",
+     "{\"spec\":{\"taints\":[{\"key\":\"a\",\"effect\":\"NoSchedule\"},{\"key\":\"a\",\"effect\":"
+     "\"NoSchedule\"}]}}",
+     "spec.taints[1]", D, NULL},
+    {"nodes", "{\"spec\":{\"podCIDRs\":[\"10.1.0.0/24\",\"10.2.0.0/24\"]}}", "spec.podCIDRs", I,
+     "may specify no more than one CIDR for each IP family"},
+    {"nodes", "{\"spec\":{\"podCIDRs\":[\"x\"]}}", "spec.podCIDRs[0]", I, NULL},
+    {"nodes", "{\"status\":{\"capacity\":{\"cpu\":\"-1\"}}}", "status.capacity.cpu", I,
+     "must be greater than or equal to 0"},
+    {"nodes", "{\"status\":{\"allocatable\":{\"cpu\":\"-1\"}}}", "status.allocatable.cpu", I,
+     "must be greater than or equal to 0"},
     /* Pod. */
     {"pods", "{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"a\"}]}}",
-     "spec.containers[1]", D, NULL},
+     "spec.containers[1].name", D, "\"a\""},
     {"pods", "{\"spec\":{\"containers\":[{}]}}", "spec.containers[0].name", R, NULL},
     {"pods", "{\"spec\":{\"containers\":[3]}}", "spec.containers[0]", T, "must be of type"},
     {"pods", "{\"spec\":{\"initContainers\":[{\"name\":\"b\"}]}}", "spec.initContainers[0].name", D,
@@ -190,11 +203,6 @@ static const struct bad bad[] = {
     {"pods", "{\"spec\":[]}", "spec", T, "must be of type"},
     {"pods", "{\"status\":{\"phase\":\"Up\"}}", "status.phase", N, NULL},
     {"pods", "{\"status\":{\"podIP\":\"10.128.0.300\",\"podIPs\":null}}", "status.podIP", I, NULL},
-    {"pods", "{\"status\":{\"podIPs\":[{\"ip\":\"10.128.0.3\"}]}}", "status.podIPs[0].ip", I,
-     "status.podIP"},
-    {"pods",
-     "{\"status\":{\"podIPs\":[{\"ip\":\"10.128.0.2\"},{\"ip\":\"::1\"},{\"ip\":\"::2\"}]}}",
-     "status.podIPs", "FieldValueTooMany", NULL},
     /* Event. */
     {"events", "{\"involvedObject\":null}", "involvedObject", R, NULL},
     {"events", "{\"involvedObject\":{\"namespace\":\"blue\"}}", "involvedObject.namespace", I,
@@ -495,7 +503,7 @@ static const struct bad bad[] = {
      "{\"spec\":{\"ingress\":[{\"action\":\"Pass\",\"from\":[{\"namespaces\":{}}]}]}}",
      "spec.ingress[0].action", N, "Deny"},
     {"pods", "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":0}]}]}}",
-     "spec.containers[0].ports[0].containerPort", I, "between 1 and 65535"},
+     "spec.containers[0].ports[0].containerPort", R, NULL},
     {"pods", "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"name\":\"web\"}]}]}}",
      "spec.containers[0].ports[0].containerPort", R, NULL},
     {"pods",
@@ -568,10 +576,51 @@ static const struct bad bad_changes[] = {
     {"priorityclasses", "{\"preemptionPolicy\":\"PreemptLowerPriority\"}", "preemptionPolicy", I,
      "immutable"},
     {"controllerrevisions", "{\"data\":{\"a\":2}}", "data", I, "immutable"},
-    {"pods", "{\"spec\":{\"nodeName\":\"node2\"}}", "spec.nodeName", I, "immutable"},
-    {"pods", "{\"spec\":{\"nodeName\":null}}", "spec.nodeName", I, "immutable"},
-    {"pods", "{\"spec\":{\"hostNetwork\":true}}", "spec.hostNetwork", I, "immutable"},
+    {"pods", "{\"spec\":{\"nodeName\":\"node2\"}}", "spec", F, "pod updates may not change"},
+    {"pods", "{\"spec\":{\"nodeName\":null}}", "spec", F, "pod updates may not change"},
+    {"pods", "{\"spec\":{\"hostNetwork\":true}}", "spec", F, "pod updates may not change"},
 };
+
+/* Changes of a node whose fields were set once. */
+static void a_node_keeps_what_was_set_once(void **state)
+{
+    static const struct bad rows[] = {
+        {"nodes", "{\"spec\":{\"podCIDR\":\"10.2.0.0/24\"}}", "spec.podCIDR", F,
+         "node updates may not change podCIDR except from \"\" to valid"},
+        {"nodes", "{\"spec\":{\"podCIDRs\":null}}", "spec.podCIDRs", F,
+         "node updates may not change podCIDR except from \"\" to valid"},
+        {"nodes", "{\"spec\":{\"providerID\":\"b\"}}", "spec.providerID", F,
+         "node updates may not change providerID except from \"\" to valid"},
+        {"nodes", "{\"spec\":{\"providerID\":null}}", "spec.providerID", F, NULL},
+        {"nodes", "{\"spec\":{\"externalID\":\"b\"}}", "spec.externalID", F, "may not be updated"},
+        {"nodes",
+         "{\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"192.0.2.1\"},{"
+         "\"type\":\"InternalIP\",\"address\":\"192.0.2.1\"}]}}",
+         "status.addresses[1]", D, "192.0.2.1"},
+        {"nodes", "{\"spec\":{\"unschedulable\":true}}", NULL, NULL, NULL},
+    };
+    CLEANUP(json_free)
+    struct json *set =
+        parse("{\"spec\":{\"podCIDR\":\"10.1.0.0/24\",\"podCIDRs\":[\"10.1.0.0/24\"],"
+              "\"providerID\":\"a\",\"externalID\":\"a\"}}");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct json *old = sample("nodes");
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        CLEANUP(json_free) struct json *patch = parse(rows[i].patch);
+        api_patch_merge(&old, set);
+        struct json *obj = json_clone(old);
+        api_patch_merge(&obj, patch);
+        validate(kind_of("nodes"), obj, old, &c);
+        json_free(obj);
+        json_free(old);
+        assert_int_equal(c.n, rows[i].field ? 1 : 0);
+        if (rows[i].field) {
+            assert_string_equal(c.list[0].field, rows[i].field);
+            assert_string_equal(c.list[0].reason, rows[i].reason);
+            assert_true(!rows[i].says || strstr(c.list[0].message, rows[i].says));
+        }
+    }
+}
 
 static void immutable_fields_cannot_change(void **state)
 {
@@ -597,7 +646,7 @@ static void a_pod_gets_a_node_later(void **state)
     CLEANUP(json_free) struct json *old = json_clone(obj);
     CLEANUP(api_causes_done) struct api_causes c = {0};
     json_remove(json_get(old, "spec"), "nodeName");
-    validate(kind_of("pods"), obj, old, &c);
+    api_validate_part(kind_of("pods"), "binding", obj, old, &c);
     assert_int_equal(c.n, 0);
 }
 
@@ -899,6 +948,7 @@ int main(void)
         cmocka_unit_test(a_good_object_of_each_kind_passes),
         cmocka_unit_test(each_wrong_field_is_named_with_its_reason),
         cmocka_unit_test(immutable_fields_cannot_change),
+        cmocka_unit_test(a_node_keeps_what_was_set_once),
         cmocka_unit_test(a_pod_gets_a_node_later),
         cmocka_unit_test(a_ghost_host_may_wait_for_its_subnet),
         cmocka_unit_test(too_large_annotations_are_refused),

@@ -43,6 +43,7 @@ static const struct {
      "'apps/v1'},'metrics':[{'type':'Resource','resource':{'name':'cpu','target':{'type':"
      "'Utilization','averageUtilization':70}}}]}"},
     {"storageclasses", "'provisioner':'example.com/Disk','parameters':{'a':'b'}"},
+    {"volumeattributesclasses", "'driverName':'example.com','parameters':{'iops':'100'}"},
     {"csidrivers", "'spec':{'tokenRequests':[{'audience':'a'}]}"},
     {"csinodes", "'spec':{'drivers':[{'name':'d','nodeID':'1','topologyKeys':['example.com/z']}]}"},
     {"csistoragecapacities",

@@ -81,6 +81,16 @@ struct harness *harness_new(const struct apiserver_config *given, const struct h
     return h;
 }
 
+static void make_default_account(struct harness *h, const char *ns)
+{
+    CLEANUP_FREE char *path = xasprintf("/api/v1/namespaces/%s/serviceaccounts", ns);
+    CLEANUP_ANSWER
+    struct answer a = ask(h, "POST", path, "{\"metadata\":{\"name\":\"default\"}}");
+    if (a.status != 201 && a.status != 409) { /* 409: the controller of the test was faster. */
+        fail_msg("account of %s: %d %s", ns, a.status, a.text);
+    }
+}
+
 struct harness *harness_new_secure(struct apiserver_security security)
 {
     struct jws_keys *keys = jws_keys_new();
@@ -92,6 +102,7 @@ struct harness *harness_new_secure(struct apiserver_security security)
     security.keys = keys;
     struct harness *h = harness_new(&(struct apiserver_config){.security = &security}, NULL);
     h->keys = keys;
+    make_default_account(h, "default");
     return h;
 }
 
@@ -202,7 +213,9 @@ static struct asking call(struct harness *h, struct http_client *c, const char *
                           const char *path, const char *accept, const char *type, const char *body)
 {
     struct asking q = {0};
-    http_call(c, method, path, accept, body ? (type ? type : "application/json") : NULL, body,
+    const char *usual =
+        streq(method, "PATCH") ? "application/merge-patch+json" : "application/json";
+    http_call(c, method, path, accept, body ? (type ? type : usual) : NULL, body,
               body ? strlen(body) : 0, answered, &q);
     if (loop_run_until(h->loop, &q.done, WAIT_MS) < 0) {
         fail_msg("%s %s: no answer", method, path);
@@ -442,7 +455,11 @@ static char *make(struct harness *h, const char *path, const char *body)
 char *make_namespace(struct harness *h, const char *name)
 {
     CLEANUP_FREE char *body = xasprintf("{\"metadata\":{\"name\":\"%s\"}}", name);
-    return make(h, "/api/v1/namespaces", body);
+    char *version = make(h, "/api/v1/namespaces", body);
+    if (h->keys) {
+        make_default_account(h, name);
+    }
+    return version;
 }
 
 char *make_net(struct harness *h, const char *name, int netid, const char *labels)

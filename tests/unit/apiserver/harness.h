@@ -101,7 +101,8 @@ void give_rules(struct harness *h, const char *ns, const char *user, const char 
 void give_self_reviews(struct harness *h);
 /* The string at the dotted path of the body, "" when there is none. */
 const char *at(const struct answer *a, const char *path);
-/* Creates a namespace / a NetNamespace; returns its resourceVersion (owned). */
+/* Creates a namespace (where the server issues tokens, with the account "default") / a
+ * NetNamespace; returns its resourceVersion (owned). */
 char *make_namespace(struct harness *h, const char *name);
 char *make_net(struct harness *h, const char *name, int netid, const char *labels);
 

@@ -582,8 +582,7 @@ static void a_node_creates_only_the_lease_and_csinode_of_its_own_name(void **sta
         {"POST", LEASES, "{'metadata': {'name': 'n2'}, 'spec': {}}", 403, OWN_LEASE("n2")},
         {"POST", LEASES, "{'metadata': {'generateName': 'n1'}, 'spec': {}}", 403, NULL},
         {"POST", LEASES, "{'metadata': {'name': 'n1'}, 'spec': {}}", 201, NULL},
-        {"PUT", LEASES "/n1", "{'metadata': {'name': 'n1'}, 'spec': {'holderIdentity': 'n1'}}", 200,
-         NULL},
+        {"PATCH", LEASES "/n1", "{'spec': {'holderIdentity': 'n1'}}", 200, NULL},
         {"DELETE", LEASES "/n1", NULL, 200, NULL},
         {"PUT", LEASES "/n1", "{'metadata': {'name': 'n1'}, 'spec': {}}", 201, NULL},
         {"PUT", LEASES "/n2", "{'metadata': {'name': 'n2'}, 'spec': {}}", 403, NULL},
@@ -594,13 +593,75 @@ static void a_node_creates_only_the_lease_and_csinode_of_its_own_name(void **sta
          "csinodes.storage.k8s.io \"n2\" is forbidden: a node is only allowed to make the CSINode "
          "of its own name"},
         {"POST", CSI_NODES, "{'metadata': {'name': 'n1'}, 'spec': {'drivers': []}}", 201, NULL},
-        {"PUT", CSI_NODES "/n1", "{'metadata': {'name': 'n1'}, 'spec': {'drivers': []}}", 200,
-         NULL},
+        {"PATCH", CSI_NODES "/n1", "{'metadata': {'labels': {'a': 'b'}}}", 200, NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         check(NODE, cases[i].method, cases[i].path, cases[i].body, cases[i].status,
               cases[i].message);
     }
+}
+
+#define POD(name, more)                                                                            \
+    "{'metadata': {'name': '" name "'}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]" more \
+    "}}"
+#define TEMPLATE(more)                                                                       \
+    "{'metadata': {'name': 'd'}, 'spec': {'selector': {'matchLabels': {'a': 'b'}},"          \
+    "'template': {'metadata': {'labels': {'a': 'b'}}, 'spec': {'containers': [{'name': 'c'," \
+    "'image': 'i'}]" more "}}}}"
+
+static void only_who_may_bind_pods_chooses_their_nodes(void **state)
+{
+    static const char *const labels[] = {"kubernetes.io/hostname", NULL};
+    static const char pods[] = "/api/v1/namespaces/red/pods";
+    static const char deployments[] = "/apis/apps/v1/namespaces/red/deployments";
+    static const char by_label[] = ", 'nodeSelector': {'kubernetes.io/hostname': 'n1'}";
+    CLEANUP_FREE char *host_pod = xasprintf(POD("h", "%s"), by_label);
+    CLEANUP_FREE char *host_template = xasprintf(TEMPLATE("%s"), by_label);
+    static const char why[] =
+        "node selection by label(s) [kubernetes.io/hostname] is prohibited by "
+        "policy for your role";
+    CLEANUP_FREE char *of_pod = xasprintf("pods \"h\" is forbidden: %s", why);
+    CLEANUP_FREE char *of_template = xasprintf("deployments.apps \"d\" is forbidden: %s", why);
+    give_rules(h, NULL, "maker",
+               RULE("*", "", "pods") "," RULE("*", "apps",
+                                              "*") "," RULE("use", "security.openshift.io", "*"));
+    give_rules(h, NULL, "scheduler",
+               RULE("*", "", "pods") "," RULE("create", "", "pods/binding") "," RULE(
+                   "use", "security.openshift.io", "*"));
+    check("maker", "POST", pods, POD("free", ", 'nodeName': 'n1'"), 201, NULL);
+    h->api->cfg.node_selector_blacklist = labels;
+    check("maker", "POST", pods, host_pod, 403, of_pod);
+    check("maker", "POST", deployments, host_template, 403, of_template);
+    check("maker", "POST", pods, POD("n", ", 'nodeName': 'n1'"), 403,
+          "pods \"n\" is forbidden: node selection by nodeName is prohibited by policy for your "
+          "role");
+    check("maker", "POST", pods, POD("o", ", 'nodeSelector': {'disk': 'ssd'}"), 201, NULL);
+    /* What was there before stays changeable. */
+    CLEANUP_ANSWER struct answer patched =
+        ask_as(h, "maker", "PATCH", "/api/v1/namespaces/red/pods/free",
+               "application/merge-patch+json", "{'metadata': {'labels': {'a': 'b'}}}");
+    assert_int_equal(patched.status, 200);
+    check("scheduler", "POST", pods, host_pod, 201, NULL);
+    check("scheduler", "POST", pods, POD("n", ", 'nodeName': 'n1'"), 201, NULL);
+    h->api->cfg.node_selector_blacklist = NULL;
+}
+
+static void pods_get_the_node_selector_of_their_project(void **state)
+{
+    static const char pods[] = "/api/v1/namespaces/red/pods";
+    h->api->cfg.default_node_selector = "env=shared, disk=ssd";
+    CLEANUP_ANSWER struct answer a =
+        ask_as(h, "maker", "POST", pods, NULL, POD("s", ", 'nodeSelector': {'x': 'y'}"));
+    assert_int_equal(a.status, 201);
+    CLEANUP_FREE char *text = json_to_text(json_path(a.body, "spec", "nodeSelector", NULL));
+    assert_string_equal(text, "{\"x\":\"y\",\"env\":\"shared\",\"disk\":\"ssd\"}");
+    check("maker", "POST", pods, POD("t", ", 'nodeSelector': {'env': 'mine'}"), 403,
+          "pods \"t\" is forbidden: pod node label selector conflicts with its project node label "
+          "selector");
+    check("maker", "POST", pods, POD("t", ", 'nodeName': 'n1'"), 403,
+          "pods \"t\" is forbidden: the node that spec.nodeName names does not have the labels of "
+          "the project's node selector");
+    h->api->cfg.default_node_selector = NULL;
 }
 
 static void always_allow_skips_admission(void **state)
@@ -637,6 +698,8 @@ int main(void)
         T(a_request_without_a_signer_needs_the_right_for_all_signers),
         T(a_node_cannot_change_its_taints_restriction_labels_or_owners),
         T(a_node_creates_only_the_lease_and_csinode_of_its_own_name),
+        T(only_who_may_bind_pods_chooses_their_nodes),
+        T(pods_get_the_node_selector_of_their_project),
         T(always_allow_skips_admission),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

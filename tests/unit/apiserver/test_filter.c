@@ -171,7 +171,11 @@ static void the_right_to_update_does_not_create(void **state)
         int status;
         const char *message;
     } cases[] = {
-        {"updater", "PUT", LEASES "/there", LEASE("there"), 200, NULL},
+        {"updater", "PATCH", LEASES "/there", LEASE("there"), 200, NULL},
+        /* It has the right; a Lease is only replaced by those who know what they replace. */
+        {"updater", "PUT", LEASES "/there", LEASE("there"), 422,
+         "Lease.coordination.k8s.io \"there\" is invalid: metadata.resourceVersion: Invalid value: "
+         "0x0: must be specified for an update"},
         {"updater", "PUT", LEASES "/new", LEASE("new"), 403, FORBIDDEN("updater", "\"new\" ")},
         {"updater", "POST", LEASES, LEASE("new"), 403, FORBIDDEN("updater", "")},
         {"updater", "PUT", RED "configmaps/new", "{'metadata': {'name': 'new'}}", 404, NULL},

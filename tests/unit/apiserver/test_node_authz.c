@@ -63,6 +63,11 @@ static int set_up(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(spaces); i++) {
         free(make_namespace(h, spaces[i]));
     }
+    static const char *const accounts[] = {"nowhere", "others", "robot"};
+    for (size_t i = 0; i < ARRAY_SIZE(accounts); i++) {
+        CLEANUP_FREE char *body = xasprintf("{'metadata': {'name': '%s'}}", accounts[i]);
+        put_in(h, "POST", "/api/v1/namespaces/red/serviceaccounts", body, 201);
+    }
     pod("blue", "web", "n1", ONE ", 'volumes': [{'name': 'v', 'secret': {'secretName': 'blue'}}]");
     pod("zed", "web", "n1", ONE ", 'volumes': [{'name': 'v', 'secret': {'secretName': 'zed'}}]");
     pod("red", "other", "n2",
@@ -85,7 +90,8 @@ static int set_up(void **state)
     pod("red", "disk", "n1",
         ONE ", 'serviceAccountName': 'robot', 'volumes': [{'name': 'v', 'persistentVolumeClaim': "
             "{'claimName': 'claim'}},"
-            "{'name': 'tmp', 'ephemeral': {'volumeClaimTemplate': {'spec': {}}}}]");
+            "{'name': 'tmp', 'ephemeral': {'volumeClaimTemplate': {'spec': {'accessModes': "
+            "['ReadWriteOnce'], 'resources': {'requests': {'storage': '1Gi'}}}}}}]");
     volume("bound", "red", "claim");
     volume("other", "blue", "claim");
     volume("free", NULL, NULL);
@@ -214,7 +220,7 @@ static void a_node_has_rights_only_to_its_own_objects(void **state)
         {"DELETE /api/v1/namespaces/red/pods", false},
         {"PUT /api/v1/namespaces/red/pods/web", false},
         {"PATCH /api/v1/namespaces/red/pods/web", false},
-        {"POST /api/v1/namespaces/red/pods", false},
+        {"POST /api/v1/namespaces/red/pods", true}, /* Admission allows mirror pods only. */
         {"GET /api/v1/namespaces/red/pods/web/status", true},
         {"PUT /api/v1/namespaces/red/pods/web/status", true},
         {"PATCH /api/v1/namespaces/red/pods/web/status", true},
@@ -256,9 +262,25 @@ static void a_node_has_rights_only_to_its_own_objects(void **state)
         {"GET /api/v1/namespaces/red/configmaps/s-key", false},
         {"GET /api/v1/namespaces/red/configmaps/pull", false},
         {"GET /api/v1/namespaces/red/secrets", false},
-        {"GET /api/v1/namespaces/red/secrets?metadata.name=s-volume", false},
-        {"GET /api/v1/namespaces/red/secrets?watch?metadata.name=s-volume", false},
+        {"GET /api/v1/namespaces/red/secrets?metadata.name=s-volume", true},
+        {"GET /api/v1/namespaces/red/secrets?watch?metadata.name=s-volume", true},
+        {"GET /api/v1/namespaces/red/configmaps?metadata.name=m-volume", true},
+        {"GET /api/v1/namespaces/red/configmaps?watch?metadata.name=m-volume", true},
+        {"GET /api/v1/namespaces/red/secrets/s-volume?watch", true},
+        {"GET /api/v1/namespaces/red/secrets?metadata.name!=s-volume", false},
+        {"GET /api/v1/namespaces/red/secrets?watch?metadata.name!=s-volume", false},
+        {"GET /api/v1/namespaces/red/secrets?metadata.name=", false},
+        {"GET /api/v1/namespaces/red/secrets?metadata.name=others,metadata.name=s-volume", false},
+        {"GET /api/v1/namespaces/red/secrets?type=Opaque", false},
+        {"GET /api/v1/namespaces/red/secrets?watch", false},
+        {"GET /api/v1/namespaces/red/secrets?metadata.name=others", false},
+        {"GET /api/v1/namespaces/red/secrets?watch?metadata.name=others", false},
+        {"GET /api/v1/namespaces/red/secrets?watch?metadata.name=m-volume", false},
+        {"GET /api/v1/namespaces/red/configmaps?watch?metadata.name=s-volume", false},
+        {"GET /api/v1/namespaces/blue/secrets?watch?metadata.name=s-volume", false},
         {"GET /api/v1/secrets?metadata.name=s-volume", false},
+        {"GET /api/v1/secrets?watch?metadata.name=s-volume", false},
+        {"DELETE /api/v1/namespaces/red/secrets?metadata.name=s-volume", false},
         {"PUT /api/v1/namespaces/red/secrets/s-volume", false},
         {"PATCH /api/v1/namespaces/red/secrets/s-volume", false},
         {"DELETE /api/v1/namespaces/red/secrets/s-volume", false},
@@ -278,7 +300,19 @@ static void a_node_has_rights_only_to_its_own_objects(void **state)
         {"POST /api/v1/namespaces/red/serviceaccounts", false},
         {"POST /api/v1/namespaces/red/serviceaccounts/robot/status", false},
         {"GET /api/v1/namespaces/red/serviceaccounts/robot/token", false},
-        {"GET /api/v1/namespaces/red/serviceaccounts/robot", false},
+        {"GET /api/v1/namespaces/red/serviceaccounts/robot", true},
+        {"GET /api/v1/namespaces/red/serviceaccounts/others", false},
+        {"GET /api/v1/namespaces/red/serviceaccounts", false},
+        {"POST /apis/authentication.k8s.io/v1/tokenreviews", true},
+        {"POST /apis/authorization.k8s.io/v1/subjectaccessreviews", true},
+        {"POST /apis/authorization.k8s.io/v1/namespaces/red/localsubjectaccessreviews", true},
+        {"POST /apis/example.com/v1/tokenreviews", false},
+        {"GET /apis/resource.k8s.io/v1/resourceslices?spec.nodeName=n1", true},
+        {"GET /apis/resource.k8s.io/v1/resourceslices?spec.nodeName=n2", false},
+        {"GET /apis/resource.k8s.io/v1/resourceslices", false},
+        {"DELETE /apis/resource.k8s.io/v1/resourceslices?spec.nodeName=n1", true},
+        {"DELETE /apis/resource.k8s.io/v1/resourceslices", false},
+        {"POST /apis/resource.k8s.io/v1/resourceslices", false},
         {"PUT /api/v1/namespaces/red/serviceaccounts/robot/token", false},
         {"POST /apis/example.com/v1/namespaces/red/serviceaccounts/robot/token", false},
         /* Events. */
@@ -331,6 +365,12 @@ static void a_node_has_rights_only_to_its_own_objects(void **state)
         {"GET /apis/certificates.k8s.io/v1/others/own", false},
         {"GET /apis/example.com/v1/certificatesigningrequests/own", false},
         {"POST /apis/example.com/v1/certificatesigningrequests", false},
+        /* Reviews, for the clients of its own server. */
+        {"POST /apis/authentication.k8s.io/v1/tokenreviews", true},
+        {"POST /apis/authorization.k8s.io/v1/subjectaccessreviews", true},
+        {"POST /apis/authorization.k8s.io/v1/namespaces/red/localsubjectaccessreviews", true},
+        {"POST /apis/authorization.k8s.io/v1/tokenreviews", false},
+        {"GET /apis/authentication.k8s.io/v1/tokenreviews", false},
         /* Other objects. */
         {"GET /api/v1/namespaces/red", false},
         {"GET /api/v1/services", false},

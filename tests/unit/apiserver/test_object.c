@@ -140,10 +140,12 @@ static void a_new_object_gets_the_defaults_of_its_kind(void **state)
         const char *plural, *object, *member, *want;
     } cases[] = {
         {"pods", "{'containers':[{'name':'c'}]}", "spec",
-         "{'containers':[{'name':'c','resources':{}}],"
+         "{'containers':[{'name':'c','terminationMessagePath':'/dev/termination-log',"
+         "'terminationMessagePolicy':'File','resources':{}}],"
          "'dnsPolicy':'ClusterFirst','restartPolicy':'Always',"
-         "'terminationGracePeriodSeconds':30}"},
-        {"pods", "{}", "status", "{'phase':'Pending'}"},
+         "'schedulerName':'default-scheduler','terminationGracePeriodSeconds':30,"
+         "'securityContext':{},'enableServiceLinks':true}"},
+        {"pods", "{}", "status", "{'phase':'Pending','qosClass':'BestEffort'}"},
         {"services", "{'ports':[{'port':80}]}", "spec",
          "{'ports':[{'port':80,'targetPort':80,'protocol':'TCP'}],'sessionAffinity':'None',"
          "'type':'ClusterIP','ipFamilyPolicy':'SingleStack','ipFamilies':['IPv4'],"

@@ -241,7 +241,10 @@ static void changes_and_deletions_count_at_once(void **state)
     assert_false(rbac_allows(r, u, &a, &why));
     assert_string_equal(why.data, "clusterrole.rbac.authorization.k8s.io \"late\" not found");
     set_role(r, NULL, "late", "[{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}]");
-    assert_true(rbac_allows(r, u, &a, NULL));
+    strbuf_reset(&why);
+    assert_true(rbac_allows(r, u, &a, &why));
+    assert_string_equal(
+        why.data, "allowed by ClusterRoleBinding \"b\" of ClusterRole \"late\" to User \"jane\"");
     set_role(r, NULL, "late", "[]");
     assert_false(rbac_allows(r, u, &a, NULL));
     set_role(r, NULL, "late", "[{'verbs': ['*'], 'apiGroups': ['*'], 'resources': ['*']}]");
@@ -254,6 +257,47 @@ static void changes_and_deletions_count_at_once(void **state)
     bind(r, NULL, "c", "ClusterRole", "late", "[{'kind': 'User', 'name': 'jane'}]");
     rbac_set_role(r, NULL, "late", NULL);
     assert_false(rbac_allows(r, u, &a, NULL));
+    rbac_free(r);
+}
+
+static void the_binding_that_allows_is_named(void **state)
+{
+    static const struct {
+        const char *user, *group, *why;
+    } cases[] = {
+        {"joe", "devs", "allowed by RoleBinding \"rb/shop\" of Role \"reader\" to Group \"devs\""},
+        {"system:serviceaccount:shop:bot", "x",
+         "allowed by RoleBinding \"rb/shop\" of Role \"reader\" to ServiceAccount \"bot/shop\""},
+        {"system:serviceaccount:other:bot", "x",
+         "allowed by RoleBinding \"rb/shop\" of Role \"reader\" to ServiceAccount \"bot/other\""},
+        /* The user of a service account may be bound as a user, too. */
+        {"system:serviceaccount:shop:named", "x",
+         "allowed by RoleBinding \"rb/shop\" of Role \"reader\" to User "
+         "\"system:serviceaccount:shop:named\""},
+    };
+    struct rbac *r = rbac_new();
+    set_role(r, "shop", "reader", "[{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}]");
+    /* A binding whose role is missing comes first, and is not named. */
+    bind(r, NULL, "a", "ClusterRole", "missing", "[{'kind': 'User', 'name': 'joe'}]");
+    bind(r, "shop", "rb", "Role", "reader",
+         "[{'kind': 'Group', 'name': 'devs'}, {'kind': 'ServiceAccount', 'name': 'bot'},"
+         " {'kind': 'ServiceAccount', 'name': 'bot', 'namespace': 'other'},"
+         " {'kind': 'User', 'name': 'system:serviceaccount:shop:named'}]");
+    const struct attributes a = {.is_resource = true,
+                                 .verb = "get",
+                                 .path = "",
+                                 .group = "",
+                                 .resource = "pods",
+                                 .subresource = "",
+                                 .namespace = "shop",
+                                 .name = ""};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(user_unref) struct user_info *u = user_new(cases[i].user);
+        CLEANUP_STRBUF struct strbuf why = STRBUF_INIT;
+        user_add_group(u, cases[i].group);
+        assert_true(rbac_allows(r, u, &a, &why));
+        assert_string_equal(why.data, cases[i].why);
+    }
     rbac_free(r);
 }
 
@@ -678,6 +722,7 @@ int main(void)
         T(bindings_give_in_their_namespace_only),
         T(incomplete_bindings_give_nothing),
         T(changes_and_deletions_count_at_once),
+        T(the_binding_that_allows_is_named),
         T(nobody_covers_more_than_they_have),
         T(a_rule_is_written_as_it_was_read),
         T(missing_verbs_are_listed_by_resource),

@@ -60,7 +60,10 @@ static void delete (struct harness *h, const char *path)
 static void make_pod(struct harness *h, const char *ns, const char *name)
 {
     CLEANUP_FREE char *path = xasprintf("/api/v1/namespaces/%s/pods", ns);
-    CLEANUP_FREE char *body = xasprintf("{\"metadata\":{\"name\":\"%s\"}}", name);
+    CLEANUP_FREE char *body =
+        xasprintf("{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"containers\":[{"
+                  "\"name\":\"c\",\"image\":\"i\"}]}}",
+                  name);
     CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", path, body, 201);
 }
 
@@ -326,13 +329,21 @@ static void discovery_lists_what_there_is(void **state)
                                        "namespaces/finalize",
                                        "namespaces/status",
                                        "nodes",
+                                       "nodes/proxy",
                                        "nodes/status",
                                        "persistentvolumeclaims",
                                        "persistentvolumeclaims/status",
                                        "persistentvolumes",
                                        "persistentvolumes/status",
                                        "pods",
+                                       "pods/attach",
                                        "pods/binding",
+                                       "pods/ephemeralcontainers",
+                                       "pods/eviction",
+                                       "pods/exec",
+                                       "pods/log",
+                                       "pods/portforward",
+                                       "pods/proxy",
                                        "pods/status",
                                        "podtemplates",
                                        "replicationcontrollers",
@@ -344,6 +355,7 @@ static void discovery_lists_what_there_is(void **state)
                                        "serviceaccounts",
                                        "serviceaccounts/token",
                                        "services",
+                                       "services/proxy",
                                        "services/status"};
     assert_int_equal(json_count(json_get(core.body, "resources")), ARRAY_SIZE(want));
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
@@ -384,7 +396,7 @@ static void discovery_lists_what_there_is(void **state)
                     "resources")) {
         found |= streq_null(json_path_string(r, "resource", NULL), "pods") &&
                  streq_null(
-                     json_path_string(json_at(json_get(r, "subresources"), 1), "subresource", NULL),
+                     json_path_string(json_at(json_get(r, "subresources"), 8), "subresource", NULL),
                      "status");
     }
     assert_true(found);
@@ -468,7 +480,8 @@ static void pods_of_a_node_are_found(void **state)
     char *version = NULL;
     for (int i = 0; i < 60; i++) {
         CLEANUP_FREE char *body = xasprintf("{\"metadata\":{\"name\":\"p%02d\"},\"spec\":{"
-                                            "\"nodeName\":\"%s\"}}",
+                                            "\"nodeName\":\"%s\",\"containers\":[{\"name\":\"c\","
+                                            "\"image\":\"i\"}]}}",
                                             i,
                                             i % 3 == 0   ? ""
                                             : i % 3 == 1 ? "a"
@@ -478,9 +491,8 @@ static void pods_of_a_node_are_found(void **state)
         version = xstrdup(at(&a, "metadata.resourceVersion"));
     }
     CLEANUP_ANSWER struct answer bound =
-        ask_full(h, "PATCH", PODS "/p00", NULL, "application/merge-patch+json",
-                 "{\"spec\":{\"nodeName\":\"a\"}}");
-    assert_int_equal(bound.status, 200);
+        ask_ok(h, "POST", PODS "/p00/binding",
+               "{\"metadata\":{\"name\":\"p00\"},\"target\":{\"name\":\"a\"}}", 201);
     CLEANUP_ANSWER struct answer gone =
         ask_ok(h, "DELETE", PODS "/p01?gracePeriodSeconds=0", NULL, 200);
     CLEANUP_ANSWER

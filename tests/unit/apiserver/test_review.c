@@ -42,9 +42,9 @@ static int set_up(void **state)
     free(make_object(h, RED "pods",
                      "{'metadata': {'name': 'pending'}, 'spec': {'serviceAccountName': 'robot',"
                      "'containers': [{'name': 'c', 'image': 'i'}]}}"));
+    free(make_object(h, RED "serviceaccounts", "{'metadata': {'name': 'other'}}"));
     free(make_object(h, RED "pods", POD("other", "n1", "other")));
     free(make_object(h, RED "pods", POD("plain", "n1", "")));
-    free(make_object(h, RED "serviceaccounts", "{'metadata': {'name': 'default'}}"));
     secret = make_object(h, RED "secrets", "{'metadata': {'name': 'bound'}}");
     give_rules(h, NULL, "jane",
                "{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods', 'pods/log'],"
@@ -362,17 +362,21 @@ static void an_access_review_answers_as_authorization_does(void **state)
 #define ATTRIBUTES(more) "'resourceAttributes': {" more "}"
 #define GET_WEB ATTRIBUTES("'verb': 'get', 'resource': 'pods', 'name': 'web', 'namespace': 'red'")
 #define LIST_RED ATTRIBUTES("'verb': 'list', 'resource': 'pods', 'namespace': 'red'")
+#define BY(name)                                                                                   \
+    "RBAC: allowed by ClusterRoleBinding \"" name "\" of ClusterRole \"" name "\" to User \"" name \
+    "\""
+#define DEV "RBAC: allowed by RoleBinding \"lister/red\" of Role \"lister\" to Group \"dev\""
     static const struct {
         const char *path, *spec;
         int status;
         bool allowed;
         const char *says; /* The reason, or a part of the message. */
     } cases[] = {
-        {SUBJECT, "'user': 'jane', " GET_WEB, 201, true, ""},
+        {SUBJECT, "'user': 'jane', " GET_WEB, 201, true, BY("jane")},
         {SUBJECT,
          "'user': 'jane', " ATTRIBUTES("'verb': 'get', 'resource': 'pods', 'subresource': 'log',"
                                        "'name': 'web'"),
-         201, true, ""},
+         201, true, BY("jane")},
         {SUBJECT,
          "'user': 'jane', " ATTRIBUTES("'verb': 'get', 'resource': 'pods', 'subresource': 'exec',"
                                        "'name': 'web'"),
@@ -384,8 +388,8 @@ static void an_access_review_answers_as_authorization_does(void **state)
                                        "'name': 'web'"),
          201, false, ""},
         {SUBJECT, "'user': 'joe', " GET_WEB, 201, false, ""},
-        {SUBJECT, "'user': 'joe', 'groups': ['dev'], " LIST_RED, 201, true, ""},
-        {SUBJECT, "'groups': ['ops', 'dev'], " LIST_RED, 201, true, ""},
+        {SUBJECT, "'user': 'joe', 'groups': ['dev'], " LIST_RED, 201, true, DEV},
+        {SUBJECT, "'groups': ['ops', 'dev'], " LIST_RED, 201, true, DEV},
         {SUBJECT, "'groups': ['ops'], " LIST_RED, 201, false, ""},
         {SUBJECT, "'user': 'joe', 'groups': ['system:masters'], " LIST_RED, 201, true, ""},
         {SUBJECT,
@@ -395,7 +399,7 @@ static void an_access_review_answers_as_authorization_does(void **state)
         {SUBJECT, "'user': 'waiter', " GET_WEB, 201, false,
          "RBAC: role.rbac.authorization.k8s.io \"late\" not found"},
         {SUBJECT, "'user': 'jane', 'nonResourceAttributes': {'verb': 'get', 'path': '/metrics'}",
-         201, true, ""},
+         201, true, BY("jane")},
         {SUBJECT, "'user': 'jane', 'nonResourceAttributes': {'verb': 'post', 'path': '/metrics'}",
          201, false, ""},
         {SUBJECT, "'user': 'jane', 'nonResourceAttributes': {'verb': 'get', 'path': '/metric'}",
@@ -414,9 +418,9 @@ static void an_access_review_answers_as_authorization_does(void **state)
          "SubjectAccessReviewSpec.spec.groups of type string"},
         {SELF, GET_WEB, 201, false, ""},
         {SELF, ATTRIBUTES("'verb': 'create', 'group': 'authorization.k8s.io', 'resource': 'x'"),
-         201, true, ""},
-        {LOCAL, "'user': 'jane', " GET_WEB, 201, true, ""},
-        {LOCAL, "'groups': ['dev'], " LIST_RED, 201, true, ""},
+         201, true, BY("reviewer")},
+        {LOCAL, "'user': 'jane', " GET_WEB, 201, true, BY("jane")},
+        {LOCAL, "'groups': ['dev'], " LIST_RED, 201, true, DEV},
         {LOCAL,
          "'groups': ['dev'], " ATTRIBUTES("'verb': 'list', 'resource': 'pods',"
                                           "'namespace': 'blue'"),

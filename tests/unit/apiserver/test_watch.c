@@ -244,19 +244,33 @@ static void selectors_turn_changes_into_coming_and_going(void **state)
     watcher_free(w);
 }
 
+#define CONTAINER "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
+
+static void bind_pod(struct harness *h, const char *path, const char *name, const char *node)
+{
+    CLEANUP_FREE char *part = xasprintf("%s/binding", path);
+    CLEANUP_FREE char *body = xasprintf("{\"metadata\":{\"name\":\"%s\"},\"target\":{\"kind\":"
+                                        "\"Node\",\"name\":\"%s\"}}",
+                                        name, node);
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", part, body, 201);
+}
+
 static void a_node_watches_its_own_pods(void **state)
 {
     struct harness *h = *state;
     CLEANUP_FREE char *version = make_namespace(h, "red");
     struct watcher *w = watch_from(h, "/api/v1/pods", version, "&fieldSelector=spec.nodeName%3Dn1");
     struct watcher *ns = watch_from(h, "/api/v1/namespaces/red/pods", version, NULL);
-    CLEANUP_ANSWER struct answer a = ask_ok(
-        h, "POST", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n1\"}}", 201);
-    CLEANUP_ANSWER struct answer b = ask_ok(
-        h, "POST", PODS, "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"nodeName\":\"n2\"}}", 201);
+    CLEANUP_ANSWER struct answer a =
+        ask_ok(h, "POST", PODS,
+               "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n1\"," CONTAINER "}}", 201);
+    CLEANUP_ANSWER struct answer b =
+        ask_ok(h, "POST", PODS,
+               "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"nodeName\":\"n2\"," CONTAINER "}}", 201);
     CLEANUP_ANSWER struct answer c =
-        ask_ok(h, "POST", "/api/v1/namespaces/red/pods", "{\"metadata\":{\"name\":\"r\"}}", 201);
-    merge(h, "/api/v1/namespaces/red/pods/r", "{\"spec\":{\"nodeName\":\"n1\"}}");
+        ask_ok(h, "POST", "/api/v1/namespaces/red/pods",
+               "{\"metadata\":{\"name\":\"r\"},\"spec\":{" CONTAINER "}}", 201);
+    bind_pod(h, "/api/v1/namespaces/red/pods/r", "r", "n1");
     watcher_expect(w, 2);
     watcher_expect(ns, 2);
     CLEANUP_FREE char *s = watcher_summary(w), *t = watcher_summary(ns);
@@ -539,8 +553,8 @@ static void a_pod_that_is_bound_appears_at_its_node(void **state)
     struct watcher *none =
         watcher_new(h, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3D", NULL);
     CLEANUP_ANSWER struct answer made =
-        ask_ok(h, "POST", pods, "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}", 201);
-    merge(h, "/api/v1/namespaces/default/pods/p", "{\"spec\":{\"nodeName\":\"a\"}}");
+        ask_ok(h, "POST", pods, "{\"metadata\":{\"name\":\"p\"},\"spec\":{" CONTAINER "}}", 201);
+    bind_pod(h, "/api/v1/namespaces/default/pods/p", "p", "a");
     merge(h, "/api/v1/namespaces/default/pods/p", "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}");
     delete (h, "/api/v1/namespaces/default/pods/p?gracePeriodSeconds=0");
     watcher_expect(a, 3);

@@ -245,10 +245,12 @@ static void a_new_object_gets_what_the_server_decides(void **state)
     assert_true(json_equal(a.body, b.body));
 }
 
+#define CONTAINER "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]"
+
 static void names_are_generated(void **state)
 {
     struct harness *h = *state;
-    const char *body = "{\"metadata\":{\"generateName\":\"web-\"}}";
+    const char *body = "{\"metadata\":{\"generateName\":\"web-\"},\"spec\":{" CONTAINER "}}";
     CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", PODS, body, 201);
     CLEANUP_ANSWER struct answer b = ask_ok(h, "POST", PODS, body, 201);
     assert_int_equal(strlen(at(&a, "metadata.name")), 9);
@@ -256,7 +258,8 @@ static void names_are_generated(void **state)
     assert_string_not_equal(at(&a, "metadata.name"), at(&b, "metadata.name"));
     assert_string_equal(at(&a, "metadata.namespace"), "default");
     /* Never longer than a name may be. */
-    CLEANUP_FREE char *longest = xasprintf("{\"metadata\":{\"generateName\":\"%0100d-\"}}", 7);
+    CLEANUP_FREE char *longest =
+        xasprintf("{\"metadata\":{\"generateName\":\"%0100d-\"},\"spec\":{" CONTAINER "}}", 7);
     CLEANUP_ANSWER struct answer c = ask_ok(h, "POST", PODS, longest, 201);
     assert_int_equal(strlen(at(&c, "metadata.name")), 63);
 }
@@ -418,16 +421,18 @@ static void status_and_the_rest_are_separate(void **state)
     struct harness *h = *state;
     CLEANUP_ANSWER struct answer a = ask_ok(
         h, "POST", PODS,
-        "{\"metadata\":{\"name\":\"web\"},\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":"
-        "\"Running\"}}",
+        "{\"metadata\":{\"name\":\"web\"},\"spec\":{\"nodeName\":\"n\"," CONTAINER "},\"status\":{"
+        "\"phase\":\"Running\"}}",
         201);
     assert_string_equal(at(&a, "status.phase"), "Pending");
     CLEANUP_ANSWER struct answer b = ask_ok(
         h, "PUT", PODS "/web",
-        "{\"spec\":{\"nodeName\":\"n\",\"hostname\":\"h\"},\"status\":{\"phase\":\"Running\"}}",
+        "{\"spec\":{\"nodeName\":\"n\",\"activeDeadlineSeconds\":9," CONTAINER "},\"status\":{"
+        "\"phase\":\"Running\"}}",
         200);
     assert_string_equal(at(&b, "status.phase"), "Pending");
-    assert_string_equal(at(&b, "spec.hostname"), "h");
+    assert_int_equal(json_get_int_or(json_path(b.body, "spec", "activeDeadlineSeconds", NULL), 0),
+                     9);
     CLEANUP_ANSWER struct answer c =
         ask_ok(h, "PUT", PODS "/web/status",
                "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"nodeName\":\"other\"},"
@@ -634,7 +639,8 @@ static void a_namespace_is_terminating_until_it_is_finalized(void **state)
     struct harness *h = *state;
     free(make_namespace(h, "red"));
     CLEANUP_ANSWER struct answer pod =
-        ask_ok(h, "POST", "/api/v1/namespaces/red/pods", "{\"metadata\":{\"name\":\"web\"}}", 201);
+        ask_ok(h, "POST", "/api/v1/namespaces/red/pods",
+               "{\"metadata\":{\"name\":\"web\"},\"spec\":{" CONTAINER "}}", 201);
     CLEANUP_ANSWER struct answer a = ask_ok(h, "GET", "/api/v1/namespaces/red", NULL, 200);
     assert_string_equal(at(&a, "spec.finalizers.0"), "kubernetes");
     assert_string_equal(at(&a, "status.phase"), "Active");

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 /* ---- a lab that prints what it is told ---- */
 
 struct lab {
@@ -99,6 +101,18 @@ int lab_ovs(struct lab *l, const char *node, enum lab_action action, struct err 
     return result(e);
 }
 
+int lab_containerd(struct lab *l, const char *node, enum lab_action action, struct err *e)
+{
+    printf("<containerd %s: %d>\n", node, (int) action);
+    return result(e);
+}
+
+int lab_kubelet(struct lab *l, const char *node, enum lab_action action, struct err *e)
+{
+    printf("<kubelet %s: %d>\n", node, (int) action);
+    return result(e);
+}
+
 int lab_node_add(struct lab *l, const char *node, struct err *e)
 {
     printf("<node + %s>\n", node);
@@ -168,7 +182,7 @@ static void labs_are_told_what_is_typed(void **state)
     static const struct typed_row rows[] = {
         {"lab up", 0,
          "begun\n<up lab: 3 nodes, 1 masters, redhat/openshift-ovs-multitenant, sqlite, ovs, "
-         "netdev, 10.128.0.0/14, /9, mtu 1450, port 4789>\n",
+         "netdev, 10.128.0.0/14, /9, mtu 1450, port 4789, tls>\n",
          ""},
         {"lab up --name x --nodes 0 --masters 2 --plugin ovs-subnet --store etcd --datapath "
          "ebpf,ovs --datapath-type system --cluster-network 10.0.0.0/8 --host-subnet-length 24 "
@@ -192,9 +206,12 @@ static void labs_are_told_what_is_typed(void **state)
          "begun\nlab lab: P, cluster network C, store -\n"
          "it is not complete: its start has not ended, or was broken off\n"
          "export KUBECONFIG=/k\nmaster: S1, pid 4\nmaster: S2, pid 0\n\n"
-         "NODE             HOST IP        SUBNET             READY   AGENT      OPEN VSWITCH\n"
-         "n1               1.2.3.4        -                  yes     7          runs\n"
-         "n2               -              10.128.0.0/23      no      stopped    stopped\n\n"
+         "NODE             HOST IP        SUBNET             READY   AGENT      OPEN VSWITCH  "
+         "KUBELET    CONTAINERD\n"
+         "n1               1.2.3.4        -                  yes     7          runs          "
+         "none       none\n"
+         "n2               -              10.128.0.0/23      no      stopped    stopped       "
+         "none       none\n\n"
          "POD                              IP               NODE\n"
          "red/a                            10.128.0.2       n1\n",
          ""},
@@ -234,6 +251,9 @@ static void labs_are_told_what_is_typed(void **state)
          "tenet lab: \"node\" is followed by one of: add, delete, start, stop, restart, kill, "
          "exec; see tenet lab --help\n"},
         {"lab ovs kill n4", 0, "begun\n<ovs n4: 3>\nOpen vSwitch of n4 is killed\n", ""},
+        {"lab containerd kill n4", 0, "begun\n<containerd n4: 3>\ncontainerd of n4 is killed\n",
+         ""},
+        {"lab kubelet kill n4", 0, "begun\n<kubelet n4: 3>\nthe kubelet of n4 is killed\n", ""},
         {"lab master stop", 0, "begun\n<master 0: 1>\nthe master is stopped\n", ""},
         {"lab master start 9", 0, "begun\n<master 9: 0>\nmaster 9 is started\n", ""},
         {"lab master start 0", 2, "begun\n", "tenet lab: \"0\" is not the number of a master;..."},
@@ -256,7 +276,8 @@ static void labs_are_told_what_is_typed(void **state)
         {"lab status", 0,
          "begun\nlab lab: -, cluster network -, store -\nexport KUBECONFIG=-\n"
          "master: no answer; subnets and pods are unknown\n\n"
-         "NODE             HOST IP        SUBNET             READY   AGENT      OPEN VSWITCH\n",
+         "NODE             HOST IP        SUBNET             READY   AGENT      OPEN VSWITCH  "
+         "KUBELET    CONTAINERD\n",
          ""},
     };
     lab_json = "{'name':'lab','complete':true,'master':{'error':'no answer'}}";
@@ -814,9 +835,7 @@ static void assert_all_is_removed(struct harness *h)
 
 static void probes_are_attached_tried_and_removed(void **state)
 {
-    if (geteuid() != 0) {
-        skip();
-    }
+    NEEDS_ROOT();
     struct harness *h = harness_new(NULL, NULL);
     struct agent one, two;
     CLEANUP_FREE char *state1 = with_dir(

@@ -30,7 +30,8 @@ static void wrong_usage_is_told(void **state)
         {"check --outside", 2, "",
          "tenet check: a value is missing after --outside; see tenet check --help\n"},
         {"lab", 2, "",
-         "tenet lab: say what to do: up, down, status, project, pod, exec, node, ovs or master; "
+         "tenet lab: say what to do: up, down, status, project, pod, exec, node, ovs, "
+         "kubelet, containerd or master; "
          "see tenet lab --help\n"},
         {"lab frob", 2, "", "tenet lab: \"frob\" is none of its commands; see tenet lab --help\n"},
         {"lab up x", 2, "", "tenet lab: \"x\" is too much after up; see tenet lab --help\n"},
@@ -149,7 +150,8 @@ static void wrong_usage_is_told(void **state)
          "--help\n"},
         {"idle", 2, "",
          "tenet idle: say which services: names, --selector, or --all; see tenet idle --help\n"},
-        {"master --log-level x", 1, "", "tenet: logLevel: \"x\" is not a level such as info\n"},
+        {"master --log-level x", 1, "",
+         "tenet: logLevel: \"x\" is not error, warn, info, debug or MODULE=LEVEL\n"},
         {"node --config /nonexistent", 1, "",
          "tenet: read /nonexistent: No such file or directory\n"},
         {"master --config /nonexistent", 1, "",

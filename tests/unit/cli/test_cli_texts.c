@@ -281,7 +281,7 @@ static void offers(const char *words, const char *want)
                   words);
     FILE *f = popen(command, "r");
     assert_non_null(f);
-    (void) fgets(line, sizeof line, f);
+    assert_non_null(fgets(line, sizeof line, f));
     pclose(f);
     line[strcspn(line, "\n")] = '\0';
     assert_string_equal(line, want);

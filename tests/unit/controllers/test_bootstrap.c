@@ -127,6 +127,28 @@ static void default_roles_are_created_and_repaired(void **state)
     rig_expect(h, RBAC "clusterroles/system:monitoring", "rules.0.verbs.0", "");
 }
 
+static void kubernetes_own_parts_find_their_roles(void **state)
+{
+#define SYSTEM RBAC "namespaces/kube-system/"
+#define READER "extension-apiserver-authentication-reader"
+#define OF_JOBS RBAC "clusterrolebindings/system:controller:job-controller"
+    reconcile(SDN_MULTITENANT);
+    rig_expect(h, RBAC "clusterrolebindings/system:kube-controller-manager", "subjects.0.name",
+               "system:kube-controller-manager");
+    rig_expect(h, OF_JOBS, "roleRef.name", "system:controller:job-controller");
+    rig_expect(h, OF_JOBS, "subjects.0.kind", "ServiceAccount");
+    rig_expect(h, OF_JOBS, "subjects.0.name", "job-controller");
+    rig_expect(h, OF_JOBS, "subjects.0.namespace", "kube-system");
+    rig_expect(h, SYSTEM "roles/" READER, "rules.0.resourceNames.0",
+               "extension-apiserver-authentication");
+    rig_expect(h, SYSTEM "rolebindings/system::" READER, "roleRef.kind", "Role");
+    rig_expect(h, SYSTEM "rolebindings/system::" READER, "subjects.1.name",
+               "system:kube-scheduler");
+    /* The role is there for administrators to bind; the node's authorizer decides without it. */
+    rig_expect(h, RBAC "clusterroles/system:node", NULL, "200");
+    rig_expect(h, RBAC "clusterrolebindings/system:node", NULL, "404");
+}
+
 static void roles_are_written_when_the_server_recovers(void **state)
 {
     for (int writes_only = 0; writes_only < 2; writes_only++) {
@@ -275,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(default_roles_are_created_and_repaired),
+        T(kubernetes_own_parts_find_their_roles),
         T(the_network_is_created_changed_or_kept),
         T(roles_are_written_when_the_server_recovers),
         T(the_network_is_written_when_the_server_recovers),

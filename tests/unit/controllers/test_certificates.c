@@ -415,6 +415,45 @@ static void expect_certificate(const char *name, const char *subject, unsigned u
     X509_free(x);
 }
 
+/* The node is N1; only its addresses, and nothing else, are signed without an administrator. */
+static void a_serving_certificate_is_for_the_nodes_own_addresses(void **state)
+{
+    static const struct {
+        const char *name, *author, *alt, *want;
+        const char *cn;
+    } cases[] = {
+        {"s-own", NODE, "IP:192.0.2.1", "Approved certificate", N1},
+        {"s-both", NODE, "IP:192.0.2.1,IP:192.0.2.2", "Approved certificate", N1},
+        {"s-other", NODE, "IP:192.0.2.1,IP:192.0.2.9", "", N1},
+        {"s-dns", NODE, "IP:192.0.2.1,DNS:n1", "", N1},
+        {"s-api", NODE, "DNS:kubernetes.default.svc", "", N1},
+        {"s-other-node", NODE, "IP:192.0.2.1", "", "system:node:n2"},
+        {"s-foreign", "jane dev", "IP:192.0.2.1", "", N1},
+    };
+    put_in(h, "POST", "/api/v1/nodes", "{'metadata': {'name': 'n1'}}", 201);
+    put_in(h, "PUT", "/api/v1/nodes/n1/status",
+           "{'metadata': {'name': 'n1'}, 'status': {'addresses': ["
+           "{'type': 'Hostname', 'address': 'kubernetes.default.svc'},"
+           "{'type': 'InternalIP', 'address': '192.0.2.1'},"
+           "{'type': 'ExternalIP', 'address': '192.0.2.2'},"
+           "{'type': 'InternalDNS', 'address': 'n1'}]}}",
+           200);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        ask_for(cases[i].author, cases[i].name, SERVING,
+                &(struct csr_wish){.cn = cases[i].cn, .o = nodes, .alt = cases[i].alt},
+                "server auth", "");
+    }
+    settle();
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        expect(cases[i].name, cases[i].want);
+    }
+    expect_certificate("s-own", "/O=system:nodes/CN=system:node:n1", XKU_SSL_SERVER, NULL, 365);
+    X509 *x = certificate("s-own");
+    assert_int_equal(X509_check_ip_asc(x, "192.0.2.1", 0), 1);
+    assert_int_equal(X509_check_ip_asc(x, "192.0.2.2", 0), 0);
+    X509_free(x);
+}
+
 static void a_nodes_client_certificate_needs_no_administrator(void **state)
 {
     ask_for(JOINS, "first", KUBELET, &(struct csr_wish){.cn = N1, .o = nodes}, "client auth", "");
@@ -582,6 +621,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_signer_signs_only_its_own_subjects_and_usages),
         T(a_decided_request_is_removed_after_an_hour_and_others_after_a_day),
+        T(a_serving_certificate_is_for_the_nodes_own_addresses),
         T(a_nodes_client_certificate_needs_no_administrator),
         T(other_requests_wait_for_approval),
         T(expired_requests_are_removed),

@@ -379,8 +379,8 @@ static void controllers_run_only_while_the_process_leads(void **state)
     bool never = false;
     loop_run_until(h->loop, &never, 50);
     assert_false(controller_set_runs(set, &notes));
-    put_in(h, "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/lease",
-           "{'metadata': {'name': 'lease'}, 'spec': {'holderIdentity': ''}}", 200);
+    put_in(h, "PATCH", "/apis/coordination.k8s.io/v1/namespaces/default/leases/lease",
+           "{'spec': {'holderIdentity': ''}}", 200);
     expect_tape("a starts, a knows default, a default, ");
     put_in(h, "DELETE", "/apis/coordination.k8s.io/v1/namespaces/default/leases/lease", NULL, 200);
     for (int i = 0; i < 4000 && !strstr(strbuf_cstr(&tape), "stops"); i++) {

@@ -237,12 +237,13 @@ static void who_loses_the_lease_stops_and_comes_back_as_another(void **state)
     struct candidate *c = leading(w);
     CLEANUP_FREE char *before = xstrdup(c->fence);
     /* Somebody takes it, for one second. */
-    CLEANUP(json_free) struct json *lease = lease_get(w);
-    struct json *spec = json_get(lease, "spec");
+    CLEANUP(json_free) struct json *change = json_object();
+    struct json *spec = json_ensure_object(change, "spec");
     json_set_string(spec, "holderIdentity", "intruder");
     json_set_int(spec, "leaseDurationSeconds", 1);
-    json_remove(json_get(lease, "metadata"), "resourceVersion");
-    assert_int_equal(api_request_sync(w->client, "PUT", LEASE, NULL, NULL, lease, NULL, NULL), 0);
+    assert_int_equal(api_request_sync(w->client, "PATCH", LEASE, NULL,
+                                      "application/merge-patch+json", change, NULL, NULL),
+                     0);
     wait_until(w, nobody_leads);
     assert_int_equal(c->deposed, 1);
     wait_until(w, someone_leads);

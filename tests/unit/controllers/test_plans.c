@@ -432,6 +432,12 @@ static void a_pod_goes_some_seconds_after_its_time(void **state)
     assert_int_equal(pod_deletion_in_ms(ends, t - 1000), 1000 + POD_DELETION_SLACK_MS);
     assert_int_equal(pod_deletion_in_ms(ends, t + POD_DELETION_SLACK_MS), 0);
     assert_int_equal(pod_deletion_in_ms(ends, t + 1000000), 0);
+    CLEANUP(json_free) struct json *node = json_object();
+    assert_true(pod_deletion_is_by_clock(NULL));
+    assert_true(pod_deletion_is_by_clock(node));
+    json_set_string(json_ensure_object(json_ensure_object(node, "status"), "nodeInfo"),
+                    "containerRuntimeVersion", "containerd://1.6.20");
+    assert_false(pod_deletion_is_by_clock(node));
 }
 
 static void events_are_over_after_an_hour(void **state)

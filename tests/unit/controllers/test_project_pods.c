@@ -292,13 +292,16 @@ static void what_restricted_gives_is_allowed(void **state)
     static const char *const specs[] = {
         GOOD,
         GOOD ",'hostNetwork':false,'hostPID':false,'hostIPC':null,'hostUsers':false",
-        GOOD ",'nodeName':'n1','tolerations':[{'operator':'Exists'}],'priorityClassName':'high',"
-             "'priority':1000000000,'shareProcessNamespace':true",
-        GOOD ",'volumes':[{'name':'a','configMap':{'name':'m'}},{'name':'b','emptyDir':{}},"
-             "{'name':'c','downwardAPI':{}},{'name':'d','secret':{'secretName':'s'}},"
-             "{'name':'e','persistentVolumeClaim':{'claimName':'c'}},"
-             "{'name':'f','projected':{'sources':[]}},{'name':'g'},"
-             "{'name':'h','image':{'reference':'r'}},{'name':'i','ephemeral':{}}]",
+        GOOD ",'nodeName':'n1','tolerations':[{'operator':'Exists'}],'priority':0,"
+             "'shareProcessNamespace':true",
+        GOOD
+        ",'volumes':[{'name':'a','configMap':{'name':'m'}},{'name':'b','emptyDir':{}},"
+        "{'name':'c','downwardAPI':{}},{'name':'d','secret':{'secretName':'s'}},"
+        "{'name':'e','persistentVolumeClaim':{'claimName':'c'}},"
+        "{'name':'f','projected':{'sources':[]}},{'name':'g'},"
+        "{'name':'h','image':{'reference':'r'}},{'name':'i','ephemeral':{'volumeClaimTemplate':{"
+        "'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}}}}}"
+        "]",
         GOOD ",'securityContext':{'runAsUser':1000,'runAsGroup':0,'supplementalGroups':[0],"
              "'fsGroup':1000,'seLinuxOptions':{},'seccompProfile':{'type':'RuntimeDefault'},"
              "'sysctls':[{'name':'net.ipv4.ip_unprivileged_port_start','value':'0'}]}",
@@ -308,7 +311,8 @@ static void what_restricted_gives_is_allowed(void **state)
         "'securityContext':{'capabilities':{'add':['NET_BIND_SERVICE'],'drop':['ALL']},"
         "'runAsUser':1,'runAsNonRoot':false,'privileged':false,'procMount':'Default'},"
         "'livenessProbe':{'httpGet':{'port':80}},"
-        "'volumeMounts':[{'name':'v','mountPath':'/v','mountPropagation':'HostToContainer'}]}]",
+        "'volumeMounts':[{'name':'v','mountPath':'/v','mountPropagation':'HostToContainer'}]}],"
+        "'volumes':[{'name':'v'}]",
     };
     for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
         CLEANUP_FREE char *body =
@@ -344,8 +348,12 @@ static void what_is_left_open_is_filled_in(void **state)
     }
     /* What an update leaves out is filled in again. */
     CLEANUP_ANSWER struct answer b = by(h, "eve", "PUT", PODS "/x",
-                                        "{'metadata':{'name':'x'},'spec':{'containers':[{'name':"
-                                        "'c','image':'j','securityContext':null}]}}");
+                                        "{'metadata':{'name':'x'},'spec':{'initContainers':[{"
+                                        "'name':'a','image':'i','securityContext':{'runAsUser':5,"
+                                        "'capabilities':{'drop':['ALL']}}}],'containers':[{'name':"
+                                        "'c','image':'j','imagePullPolicy':'Always',"
+                                        "'securityContext':{'capabilities':{'drop':['CHOWN',"
+                                        "'KILL']}}}]}}");
     assert_int_equal(b.status, 200);
     assert_non_null(strstr(b.text, "\"allowPrivilegeEscalation\":false"));
     assert_string_equal(at(&b, "spec.securityContext.seccompProfile.type"), "RuntimeDefault");
@@ -355,7 +363,8 @@ static void what_is_left_open_is_filled_in(void **state)
             "{\"metadata\":{\"name\":\"y\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":"
             "\"i\"}]}}");
     assert_int_equal(c.status, 201);
-    assert_null(strstr(c.text, "securityContext"));
+    assert_null(strstr(c.text, "allowPrivilegeEscalation"));
+    assert_int_equal(json_count(json_path(c.body, "spec", "securityContext", NULL)), 0);
 }
 
 /* ---- who is exempt ---- */
@@ -404,9 +413,14 @@ static void leave_is_the_verb_use_of_user_or_account_in_the_namespace(void **sta
         CLEANUP_FREE char *body = xasprintf(WILD, cases[i].account, cases[i].account);
         check_by(h, "eve", "POST", PODS, body, cases[i].want, NULL);
     }
-    /* The account of another name is no help, and so is the old name of the field. */
+    /* The old name of the field is as good as the new one, which counts where they differ. */
     check_by(h, "eve", "POST", PODS,
-             "{'metadata':{'name':'z'},'spec':{'hostPID':true,'serviceAccount':'strong'," GOOD "}}",
+             "{'metadata':{'name':'old'},'spec':{'hostPID':true,'serviceAccount':'strong'," GOOD
+             "}}",
+             201, "\"serviceAccountName\":\"strong\"");
+    check_by(h, "eve", "POST", PODS,
+             "{'metadata':{'name':'z'},'spec':{'hostPID':true,'serviceAccount':'strong',"
+             "'serviceAccountName':'weak'," GOOD "}}",
              403, NULL);
     give_role(h, "red", "eve", "scc");
     CLEANUP_FREE char *body = xasprintf(WILD, "now", "default");

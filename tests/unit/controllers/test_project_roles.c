@@ -302,9 +302,8 @@ static void what_is_not_in_projects_is_not_reached(void **state)
              "{'metadata':{'name':'r'},'roleRef':{'apiGroup':'rbac.authorization.k8s.io','kind':"
              "'ClusterRole','name':'cluster-admin'},'subjects':[]}",
              403, "not currently held");
-    /* Of the subresources of pods that the role names none is served. */
-    static const char *const parts[] = {
-        "exec", "attach", "portforward", "proxy", "eviction", "ephemeralcontainers", "binding"};
+    /* These subresources of pods are not served, or not for the role. */
+    static const char *const parts[] = {"ephemeralcontainers", "binding"};
     by_master(h, "POST", RED "/pods",
               "{'metadata':{'name':'p'},'spec':{'containers':[{'name':'c','image':'i'}]}}");
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -312,12 +311,33 @@ static void what_is_not_in_projects_is_not_reached(void **state)
         CLEANUP_ANSWER struct answer a = by(h, "eve", "POST", path, "{}");
         assert_true(a.status == 403 || a.status == 404);
     }
+    /* An editor enters pods of the project, but none beyond what the editor could make. */
+    static const char host[] = "does not have a host assigned";
+    static const struct {
+        const char *path, *why;
+    } ways[] = {{"exec?command=id&stdout=1", host},
+                {"attach?stdout=1", host},
+                {"portforward?ports=80", host},
+                {"proxy/x", "it has no address yet"}};
+    by_master(h, "POST", RED "/pods",
+              "{'metadata':{'name':'strong'},'spec':{'hostPID':true,'containers':[{'name':'c',"
+              "'image':'i'}]}}");
+    for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+        CLEANUP_FREE char *path = xasprintf(RED "/pods/p/%s", ways[i].path);
+        CLEANUP_FREE char *strong = xasprintf(RED "/pods/strong/%s", ways[i].path);
+        check_by(h, "eve", "POST", path, NULL, 400, ways[i].why);
+        check_by(h, "eve", "POST", strong, NULL, 403, "exceeds your permissions");
+        check_by(h, "vic", "POST", path, NULL, 403, NULL);
+    }
     check_by(h, "eve", "PATCH", RED "/pods/p/status", "{'status':{'podIP':'10.128.0.9'}}", 403,
              NULL);
     check_by(h, "eve", "POST", RED "/pods",
              "{'metadata':{'name':'q'},'spec':{'containers':[{'name':'c','image':'i'}]},'status':"
              "{'podIP':'10.128.0.9','phase':'Running'}}",
-             201, "\"status\":{\"phase\":\"Pending\"}");
+             201, "\"status\":{\"phase\":\"Pending\",\"qosClass\":\"BestEffort\"}");
+    /* Who may delete pods may evict them. */
+    check_by(h, "eve", "POST", RED "/pods/q/eviction", "{'metadata':{'name':'q'}}", 201, NULL);
+    check_by(h, "eve", "GET", RED "/pods/q", NULL, 404, NULL);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -135,8 +135,8 @@ static void kinds_are_in_the_roles_that_their_descriptions_name(void **state)
     struct rbac *view = with_role("view"), *edit = with_role("edit");
     for (size_t i = 0; api_kinds[i]; i++) {
         const struct api_kind *k = api_kinds[i];
-        if (has_rules_of_its_own(k->plural)) {
-            continue;
+        if (has_rules_of_its_own(k->plural) || streq(k->group, "metrics.k8s.io")) {
+            continue; /* Metrics are read by a role of their own, which is part of "view". */
         }
         bool reads = names(k->roles, "view"), writes = names(k->roles, "edit");
         if (may(view, "list", k->group, k->plural, "red") != reads ||

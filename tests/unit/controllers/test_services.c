@@ -108,6 +108,24 @@ static void masters_whose_leases_are_fresh_are_endpoints(void **state)
                         "\"port\":8444,\"protocol\":\"TCP\"}]}]");
 }
 
+static void a_masters_lease_is_renewed_by_its_version(void **state)
+{
+    int64_t now;
+    assert_int_equal(time_parse("2026-01-02T03:04:20Z", &now), 0);
+    CLEANUP(json_free) struct json *first = master_service_lease(NULL, "m", 0xc0000201, 8443, now);
+    assert_null(json_path_string(first, "metadata", "resourceVersion", NULL));
+    assert_string_equal(json_path_string(first, "spec", "holderIdentity", NULL), "192.0.2.1:8443");
+    CLEANUP(json_free) struct json *found = json_clone(first);
+    json_set_string(json_get(found, "metadata"), "resourceVersion", "7");
+    json_set_string(json_get(found, "spec"), "renewTime", "2026-01-02T03:00:00.000000Z");
+    CLEANUP(json_free) struct json *next = master_service_lease(found, "m", 0xc0000201, 8443, now);
+    assert_string_equal(json_path_string(next, "metadata", "resourceVersion", NULL), "7");
+    assert_string_equal(json_path_string(next, "metadata", "labels", MASTER_LEASE_LABEL, NULL),
+                        "true");
+    assert_string_equal(json_path_string(next, "spec", "renewTime", NULL),
+                        "2026-01-02T03:04:20.000000Z");
+}
+
 static void the_audit_knows_what_a_service_has(void **state)
 {
     struct service_ranges r;
@@ -141,6 +159,7 @@ int main(void)
         cmocka_unit_test(targets_are_read_as_far_as_they_are_good),
         cmocka_unit_test(an_event_counts_from_the_second_of_the_idling_on),
         cmocka_unit_test(masters_whose_leases_are_fresh_are_endpoints),
+        cmocka_unit_test(a_masters_lease_is_renewed_by_its_version),
         cmocka_unit_test(the_audit_knows_what_a_service_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

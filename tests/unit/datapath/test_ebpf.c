@@ -26,6 +26,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 static struct program_features features;
 static struct ebpf_place place;
 
@@ -428,8 +430,7 @@ static void a_program_is_attached_replaced_and_found_again(bool tcx, enum hook_k
 static void needs_tcx(void)
 {
     if (!features.tcx) {
-        print_message("this kernel has no tcx (Linux 6.6)\n");
-        skip();
+        LEAVE_OUT("this kernel has no tcx (Linux 6.6)");
     }
 }
 

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "ovs_fixture.h"
@@ -18,11 +20,10 @@
 /* Far less than the 10 s that an attachment may take. */
 #define AT_ONCE_MS 5000
 
-#define NEEDS_OVS                                 \
-    struct fixture *f = *state;                   \
-    if (ovs_unavailable()) {                      \
-        print_message("%s\n", ovs_unavailable()); \
-        skip();                                   \
+#define NEEDS_OVS                     \
+    struct fixture *f = *state;       \
+    if (ovs_unavailable()) {          \
+        LEAVE_OUT(ovs_unavailable()); \
     }
 
 /* As assert_string_equal, but shows the lines that differ. */
@@ -1111,8 +1112,7 @@ static void missing_kernel_datapath_is_fatal(void **state)
 {
     NEEDS_OVS
     if (kernel_has_datapath()) {
-        print_message("this kernel has the openvswitch datapath\n");
-        skip();
+        LEAVE_OUT("this kernel has the openvswitch datapath");
     }
     f->datapath_type = "system";
     fatal_is_said_and_nothing_left(f, "the kernel has no openvswitch datapath");

@@ -8,17 +8,18 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 #include "base/mem.h"
 #include "ovs_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NEEDS_OVS                                 \
-    struct fixture *f = *state;                   \
-    if (ovs_unavailable()) {                      \
-        print_message("%s\n", ovs_unavailable()); \
-        skip();                                   \
+#define NEEDS_OVS                     \
+    struct fixture *f = *state;       \
+    if (ovs_unavailable()) {          \
+        LEAVE_OUT(ovs_unavailable()); \
     }
 
 static void attach_four(struct fixture *f)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "net/loop/sock.h"
@@ -17,11 +19,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NEEDS_OVS                                 \
-    struct fixture *f = *state;                   \
-    if (ovs_unavailable()) {                      \
-        print_message("%s\n", ovs_unavailable()); \
-        skip();                                   \
+#define NEEDS_OVS                     \
+    struct fixture *f = *state;       \
+    if (ovs_unavailable()) {          \
+        LEAVE_OUT(ovs_unavailable()); \
     }
 
 enum { MAX_ASKED = 64, SETTLE_MS = 100, INTERVAL_MS = 1000 };

@@ -17,13 +17,11 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 static struct lab *lab;
 static struct err e;
 
-#define NEEDS_ROOT        \
-    if (geteuid() != 0) { \
-        skip();           \
-    }
 #define OK(call)                    \
     do {                            \
         if ((call) != 0) {          \
@@ -159,7 +157,7 @@ static void absent_lab_is_told_with_the_command_that_makes_it(void **state)
 
 static void half_made_lab_is_told_with_the_command_that_removes_it(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     CLEANUP_FREE char *ns = lab_ns(lab, "wire");
     OK(netns_create(ns, &e));
     assert_int_equal(lab_load(lab, &e), -ENOENT);
@@ -170,7 +168,7 @@ static void half_made_lab_is_told_with_the_command_that_removes_it(void **state)
 
 static void labs_of_other_versions_are_refused(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     static const struct {
         const char *text;
         int error;
@@ -209,7 +207,7 @@ ssize_t readlink(const char *path, char *buf, size_t size)
 
 static void up_takes_no_name_that_is_taken_and_removes_what_it_made(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     static const char ends[] = "#!/bin/sh\necho no master here; exit 1\n";
     char dir[] = "/tmp/tenet-ut-lab-XXXXXX";
     assert_non_null(mkdtemp(dir));
@@ -241,7 +239,7 @@ static void up_takes_no_name_that_is_taken_and_removes_what_it_made(void **state
 
 static void hosts_meet_on_the_wire(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_wire();
     OK(host_create(lab, "master", MASTER_IP, false, &e));
     assert_true(reaches("master", OUTSIDE_IP));
@@ -253,7 +251,7 @@ static void hosts_meet_on_the_wire(void **state)
 
 static void node_has_its_own_switch_and_gets_its_link_back_after_it_died(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_wire();
     make_node("node1", NODE_IP_FIRST);
     assert_true(ovs_running(lab, "node1"));
@@ -275,7 +273,7 @@ static void node_has_its_own_switch_and_gets_its_link_back_after_it_died(void **
 
 static void nodes_are_listed_in_the_order_of_their_addresses(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_lab();
     static const char *const names[] = {"node10", "node2", "zebra", "half"};
     static const char *const texts[] = {"nodeIP: 10.245.2.12\n", "nodeIP: 10.245.2.4\n",
@@ -299,7 +297,7 @@ static int never(void *ctx)
 
 static void daemon_that_ends_early_is_told_with_the_end_of_its_log(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_lab();
     struct daemon d = {lab->dir, "test", "the test daemon"};
     CLEANUP_FREE char *script = xasprintf("echo one %s/; echo two; exit 1", lab->dir);
@@ -318,7 +316,7 @@ static void daemon_that_ends_early_is_told_with_the_end_of_its_log(void **state)
 
 static void daemon_is_started_once_and_stopped_also_when_it_ignores_it(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_lab();
     struct daemon d = {lab->dir, "test", "the test daemon"};
     CLEANUP_FREE char *script = xasprintf(": %s/; while :; do sleep 1; done", lab->dir);
@@ -339,7 +337,7 @@ static void daemon_is_started_once_and_stopped_also_when_it_ignores_it(void **st
 
 static void stale_pid_file_names_no_daemon(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_lab();
     struct daemon d = {lab->dir, "test", "the test daemon"};
     char pid[16];
@@ -354,7 +352,7 @@ static void stale_pid_file_names_no_daemon(void **state)
 
 static void a_node_is_prepared_with_its_folders_and_its_switch(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_wire();
     OK(node_prepare(lab, "node1", NODE_IP_FIRST, &e));
     assert_string_equal(e.text, "");
@@ -408,7 +406,7 @@ static void write_plugin(const char *script)
 
 static void pods_are_added_shown_and_deleted_as_a_kubelet_does(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct harness *h = harness_new(NULL, NULL);
     CLEANUP_FREE char *url = harness_url(h);
     CLEANUP_FREE char *nodes = lab_path(lab, "nodes/node1");
@@ -503,7 +501,7 @@ static void pods_are_added_shown_and_deleted_as_a_kubelet_does(void **state)
 
 static void down_removes_namespaces_processes_and_files(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_wire();
     make_node("node1", NODE_IP_FIRST);
     CLEANUP_FREE char *ns = lab_ns(lab, "node1");
@@ -524,7 +522,7 @@ static void down_removes_namespaces_processes_and_files(void **state)
 
 static void down_needs_no_file_of_the_lab(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_wire();
     OK(dir_remove(lab->dir, &e));
     CLEANUP_FREE char *half = xasprintf("%s/tenet-%s-node7", NETNS_DIR, lab->name);
@@ -538,7 +536,7 @@ static void down_needs_no_file_of_the_lab(void **state)
 
 static void down_finds_daemons_whose_namespace_lost_its_name(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_wire();
     make_node("node1", NODE_IP_FIRST);
     CLEANUP_FREE char *ns = lab_ns(lab, "node1");
@@ -551,7 +549,7 @@ static void down_finds_daemons_whose_namespace_lost_its_name(void **state)
 
 static void down_leaves_other_labs_and_other_programs_alone(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_lab();
     CLEANUP_FREE char *other_name = xasprintf("%sx", lab->name);
     CLEANUP(lab_free) struct lab *other = NULL;

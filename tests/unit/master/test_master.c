@@ -274,6 +274,8 @@ static void controllers_sign_with_the_authority_of_auto_or_of_files(void **state
     assert_int_equal(master_signing_new(&c, master_tls_ca(tls), "pem", &signing, &e), 0);
     assert_ptr_equal(master_signing_security(signing)->ca, master_tls_ca(tls));
     assert_string_equal(master_signing_security(signing)->ca_pem, "pem");
+    assert_string_equal(master_signing_security(signing)->client_ca_pem,
+                        pki_ca_pem(master_tls_ca(tls)));
     assert_string_equal(master_signing_security(signing)->service_accounts[0], "robot");
     assert_null(master_signing_security(signing)->service_accounts[1]);
     master_signing_free(signing);
@@ -284,9 +286,19 @@ static void controllers_sign_with_the_authority_of_auto_or_of_files(void **state
     assert_int_equal(master_signing_new(&apart, NULL, NULL, &signing, &e), 0);
     assert_null(master_signing_security(signing)->ca);
     assert_null(master_signing_security(signing)->ca_pem);
+    assert_null(master_signing_security(signing)->client_ca_pem);
     assert_string_equal(master_signing_security(signing)->service_accounts[0], "default");
     assert_string_equal(master_signing_security(signing)->service_accounts[2], "deployer");
     assert_null(master_signing_security(signing)->service_accounts[3]);
+    master_signing_free(signing);
+    apart.client_ca = xasprintf("%s/none.crt", dir);
+    assert_int_equal(master_signing_new(&apart, NULL, NULL, &signing, &e), -ENOENT);
+    assert_non_null(strstr(e.text, "servingInfo.clientCA: "));
+    free(apart.client_ca);
+    apart.client_ca = xasprintf("%s/pki/ca.crt", dir);
+    assert_int_equal(master_signing_new(&apart, NULL, NULL, &signing, &e), 0);
+    assert_string_equal(master_signing_security(signing)->client_ca_pem,
+                        pki_ca_pem(master_tls_ca(tls)));
     master_signing_free(signing);
     apart.signing_cert = xasprintf("%s/pki/ca.crt", dir);
     apart.signing_key = xasprintf("%s/pki/ca.key", dir);

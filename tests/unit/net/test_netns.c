@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 static char name[64];
 
 static int set_name(void **state)
@@ -28,11 +30,6 @@ static int remove_ns(void **state)
     return netns_delete(name, NULL);
 }
 
-#define NEEDS_ROOT        \
-    if (geteuid() != 0) { \
-        skip();           \
-    }
-
 static ino_t current_ns(void)
 {
     struct stat st;
@@ -42,7 +39,7 @@ static ino_t current_ns(void)
 
 static void created_namespace_is_new_has_lo_up_and_we_stay_outside(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct err e = {0};
     ino_t home = current_ns();
     assert_int_equal(netns_create(name, &e), 0);
@@ -63,7 +60,7 @@ static void created_namespace_is_new_has_lo_up_and_we_stay_outside(void **state)
 
 static void enter_and_leave_come_back_to_where_we_were(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct err e = {0};
     ino_t home = current_ns();
     CLEANUP(fd_close) int ns = -1;
@@ -87,7 +84,7 @@ static void enter_and_leave_come_back_to_where_we_were(void **state)
 
 static void deleted_namespace_is_gone_and_deleting_again_is_fine(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct err e = {0};
     int ns = -1;
     assert_int_equal(netns_create(name, &e), 0);
@@ -99,7 +96,7 @@ static void deleted_namespace_is_gone_and_deleting_again_is_fine(void **state)
 
 static void left_over_file_without_namespace_is_deleted(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct err e = {0};
     CLEANUP_FREE char *path = xasprintf("%s/%s", NETNS_DIR, name);
     assert_int_equal(dir_make(NETNS_DIR, 0755, &e), 0);
@@ -133,7 +130,7 @@ static void only_network_namespaces_are_opened(void **state)
 
 static void kill_takes_the_processes_of_the_namespace_and_no_other(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct err e = {0};
     CLEANUP(fd_close) int ns = -1;
     assert_int_equal(netns_create(name, &e), 0);
@@ -163,7 +160,7 @@ static void kill_takes_the_processes_of_the_namespace_and_no_other(void **state)
 
 static void program_is_started_in_the_namespace(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct err e = {0};
     CLEANUP(fd_close) int ns = -1;
     assert_int_equal(netns_create(name, &e), 0);
@@ -186,7 +183,7 @@ static void program_is_started_in_the_namespace(void **state)
 
 static void sysctl_is_set_in_the_thread_s_namespace(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct err e = {0};
     CLEANUP(fd_close) int ns = -1;
     int back = -1;

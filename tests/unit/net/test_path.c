@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 /* Runs `ip xfrm policy` with 'arguments' in this network namespace. */
 static void xfrm_policy(const char *arguments)
 {
@@ -37,9 +39,7 @@ static int enter_namespace(void **state)
 static void a_policy_of_any_direction_is_ipsec(void **state)
 {
     static const char *const directions[] = {"in", "out", "fwd"};
-    if (geteuid() != 0) {
-        skip();
-    }
+    NEEDS_ROOT();
     assert_false(path_has_ipsec());
     for (size_t i = 0; i < ARRAY_SIZE(directions); i++) {
         CLEANUP_FREE char *add =
@@ -54,9 +54,7 @@ static void a_policy_of_any_direction_is_ipsec(void **state)
 static void packets_that_are_blocked_without_a_policy_are_ipsec(void **state)
 {
     static const char *const defaults[] = {"in block", "out block"};
-    if (geteuid() != 0) {
-        skip();
-    }
+    NEEDS_ROOT();
     for (size_t i = 0; i < ARRAY_SIZE(defaults); i++) {
         CLEANUP_FREE char *set = xasprintf("setdefault %s", defaults[i]);
         xfrm_policy(set);

@@ -226,6 +226,31 @@ static void process_is_looks_at_the_command_line(void **state)
     assert_false(process_is(pid, "test_process"));
 }
 
+/* A program that executes itself again and again has its name in the command line all the time. */
+static void process_is_bears_with_an_exec(void **state)
+{
+    char path[] = "/tmp/tenet-exec-XXXXXX";
+    int fd = mkstemp(path);
+    static const char text[] = "#!/bin/sh\nexec \"$0\"\n";
+    assert_true(write(fd, text, sizeof text - 1) == (ssize_t) sizeof text - 1);
+    fchmod(fd, 0700);
+    close(fd);
+    const char *argv[] = {path, NULL};
+    struct process_spec s = PROCESS_SPEC_INIT;
+    s.argv = argv;
+    pid_t pid;
+    assert_int_equal(process_start(&s, &pid, NULL), 0);
+    for (unsigned i = 0; i < 20000; i++) {
+        if (!process_is(pid, path)) {
+            kill(pid, SIGKILL);
+            fail_msg("it was not found the %uth time", i);
+        }
+    }
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    unlink(path);
+}
+
 /* ---- files ---- */
 
 static char dir[] = "/tmp/tenet-ut-net-XXXXXX";
@@ -323,6 +348,7 @@ int main(void)
         cmocka_unit_test(signals_are_as_in_a_fresh_program_but_for_what_is_ignored),
         cmocka_unit_test(new_session_makes_a_leader),
         cmocka_unit_test(process_is_looks_at_the_command_line),
+        cmocka_unit_test(process_is_bears_with_an_exec),
         cmocka_unit_test(write_replaces_a_file_and_leaves_nothing_else),
         cmocka_unit_test(what_is_no_file_is_refused_without_waiting),
         cmocka_unit_test(remove_takes_a_tree_and_not_what_links_point_to),

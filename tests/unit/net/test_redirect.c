@@ -23,6 +23,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 static char names[2][64];
 static int ns[2] = {-1, -1}, pod_fd = -1, switch_fd = -1, peer_fd = -1;
 static struct rtnl *r;
@@ -30,10 +32,6 @@ static struct rtnl_link h, s;
 static struct err e;
 static const struct mac pod_mac = {{0x0a, 0x58, 10, 128, 0, 2}};
 
-#define NEEDS_ROOT        \
-    if (geteuid() != 0) { \
-        skip();           \
-    }
 #define OK(call)                    \
     do {                            \
         if ((call) != 0) {          \
@@ -143,7 +141,7 @@ static void wire(void)
 
 static void frames_pass_both_ways_and_only_the_pods_reach_it(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     wire();
     struct mac other = pod_mac;
     send_frame(pod_fd, other, 1);
@@ -165,7 +163,7 @@ static void frames_pass_both_ways_and_only_the_pods_reach_it(void **state)
 /* As on Linux before 5.11, where programs of all processes of a user count; others do not look at it. */
 static void little_memory_that_may_be_locked_is_enough(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
     assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){0, before.rlim_max}), 0);
@@ -175,7 +173,7 @@ static void little_memory_that_may_be_locked_is_enough(void **state)
 
 static void hook_is_replaced_and_seen(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct redirect in = {.ifindex = h.ifindex, .hook = REDIRECT_INGRESS, .to = s.ifindex};
     assert_int_equal(redirect_check(r, &in, &e), -ENOENT);
     wire();
@@ -192,7 +190,7 @@ static void hook_is_replaced_and_seen(void **state)
 
 static void dropped_frames_are_still_seen_by_the_switch(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     wire();
     OK(redirect_drop_received(r, s.ifindex, &e));
     send_frame(pod_fd, pod_mac, 3);
@@ -203,7 +201,7 @@ static void dropped_frames_are_still_seen_by_the_switch(void **state)
 
 static void frames_for_a_link_that_is_gone_are_dropped(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     wire();
     OK(rtnl_link_del(r, "s", &e));
     send_frame(pod_fd, pod_mac, 5);
@@ -218,7 +216,7 @@ static void frames_for_a_link_that_is_gone_are_dropped(void **state)
 /* By the other end of the switch's port, whose queue is a token bucket: what is too much waits. */
 static void a_limited_link_sends_later_what_is_too_much(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct rtnl_link sx;
     OK(rtnl_link_get(r, "sx", &sx, &e));
     struct redirect in = {
@@ -228,7 +226,7 @@ static void a_limited_link_sends_later_what_is_too_much(void **state)
     assert_int_equal(shape_check(r, sx.ifindex, &slow, &e), -ENOENT);
     int k = shape_set(r, sx.ifindex, &slow, &e);
     if (k == -ENOENT) {
-        skip(); /* A kernel without tbf. */
+        LEAVE_OUT("this kernel has no tbf");
     }
     OK(k);
     OK(shape_check(r, sx.ifindex, &slow, &e));
@@ -252,7 +250,7 @@ static void a_limited_link_sends_later_what_is_too_much(void **state)
 
 static void cleared_hooks_are_free_for_others(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     wire();
     struct redirect in = {.ifindex = h.ifindex, .hook = REDIRECT_INGRESS, .to = s.ifindex};
     OK(redirect_clear(r, h.ifindex, &e));
@@ -275,7 +273,7 @@ static int load_drop(void)
 
 static void a_hook_for_what_is_received_alone_is_as_good_as_the_other(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     CLEANUP(fd_close) int fd = load_drop();
     assert_true(fd >= 0);
     OK(redirect_attach_received(r, h.ifindex, "mine", fd, &e));
@@ -296,7 +294,7 @@ static void a_hook_for_what_is_received_alone_is_as_good_as_the_other(void **sta
 
 static void absent_link_is_an_error_that_names_it(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct redirect in = {.ifindex = 9999, .hook = REDIRECT_INGRESS, .to = s.ifindex};
     assert_int_equal(redirect_set(r, &in, &e), -ENODEV);
     assert_non_null(strstr(e.text, "link 9999"));

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 /* Two namespaces, "a" and "b", fresh for each test. */
 static char names[2][64];
 static int ns[2] = {-1, -1};
@@ -49,10 +51,6 @@ static int setup(void **state)
     return 0;
 }
 
-#define NEEDS_ROOT        \
-    if (geteuid() != 0) { \
-        skip();           \
-    }
 #define OK(call)                    \
     do {                            \
         if ((call) != 0) {          \
@@ -97,7 +95,7 @@ static void make_pair(void)
 
 static void veth_is_made_across_namespaces_with_all_that_was_asked(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct mac m1 = mac_from_ip4(ip("10.128.0.1")), m2 = mac_from_ip4(ip("10.128.0.2"));
     struct rtnl_veth v = {.name = "veth-left",
                           .peer_name = "eth0",
@@ -124,7 +122,7 @@ static void veth_is_made_across_namespaces_with_all_that_was_asked(void **state)
 
 static void a_new_veth_is_told_with_its_numbers(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct rtnl_veth v = {.name = "left", .peer_name = "right", .peer_ns_fd = ns[1], .mtu = 1450};
     struct rtnl_link left = {0}, none = {.ifindex = -5};
     OK(rtnl_veth_add_get(r[0], &v, &left, &e));
@@ -142,7 +140,7 @@ static void a_new_veth_is_told_with_its_numbers(void **state)
 
 static void absent_link_is_enodev_and_named(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct rtnl_link l = {.ifindex = -5};
     assert_int_equal(rtnl_link_get(r[0], "nothing", &l, &e), -ENODEV);
     assert_non_null(strstr(e.text, "nothing"));
@@ -155,7 +153,7 @@ static void absent_link_is_enodev_and_named(void **state)
 
 static void link_is_renamed_moved_and_changed(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     OK(rtnl_veth_add(r[0], &(struct rtnl_veth){.name = "one", .peer_name = "two", .peer_ns_fd = -1},
                      &e));
     struct mac m = mac_from_ip4(ip("10.1.2.3"));
@@ -184,7 +182,7 @@ static void link_is_renamed_moved_and_changed(void **state)
 
 static void bridge_is_made_once_and_takes_ports(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     OK(rtnl_bridge_add(r[0], "br", &e));
     OK(rtnl_bridge_add(r[0], "br", &e));
     struct rtnl_link br = link_of(r[0], "br");
@@ -202,7 +200,7 @@ static void bridge_is_made_once_and_takes_ports(void **state)
 
 static void deleting_one_end_of_a_veth_removes_both(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     OK(rtnl_link_del(r[0], "left", &e));
     struct rtnl_link l;
@@ -211,7 +209,7 @@ static void deleting_one_end_of_a_veth_removes_both(void **state)
 
 static void list_has_all_links_of_a_full_namespace(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     enum { PAIRS = 150 }; /* More than one message of a dump holds. */
     for (int i = 0; i < PAIRS; i++) {
         char a[IF_NAMESIZE], b[IF_NAMESIZE];
@@ -239,7 +237,7 @@ static void list_has_all_links_of_a_full_namespace(void **state)
 
 static void vxlan_port_is_read(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     const char *argv[] = {"ip",    "link",     "add",     "vx0",  "type",
                           "vxlan", "external", "dstport", "4790", NULL};
     struct process_spec s = PROCESS_SPEC_INIT;
@@ -268,7 +266,7 @@ static int takes_metadata(void *ctx, const struct nlmsghdr *h)
 
 static void a_vxlan_device_takes_its_numbers_from_each_packet(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     struct rtnl_vxlan v = {.name = "vx0", .port = 4790, .mtu = 1400, .mac = {{2, 0, 0, 0, 0, 7}}};
     OK(rtnl_vxlan_add(r[0], &v, &e));
     struct rtnl_link l = link_of(r[0], "vx0");
@@ -293,7 +291,7 @@ static void a_vxlan_device_takes_its_numbers_from_each_packet(void **state)
 
 static void addresses_are_added_once_listed_and_deleted(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     int left = link_of(r[0], "left").ifindex, lo = link_of(r[0], "lo").ifindex;
     OK(rtnl_addr_add(r[0], left, prefix("10.9.0.1/24"), false, &e)); /* Again. */
@@ -318,7 +316,7 @@ static void addresses_are_added_once_listed_and_deleted(void **state)
 
 static void noprefixroute_leaves_the_prefix_without_a_route(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     int left = link_of(r[0], "left").ifindex;
     OK(rtnl_addr_add(r[0], left, prefix("10.77.0.1/16"), true, &e));
@@ -334,7 +332,7 @@ static void noprefixroute_leaves_the_prefix_without_a_route(void **state)
 
 static void routes_of_a_fresh_namespace_are_none(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     CLEANUP(rtnl_close) struct rtnl *fresh = NULL;
     struct rtnl_route *list = NULL;
     size_t n = 1;
@@ -351,7 +349,7 @@ static void routes_of_a_fresh_namespace_are_none(void **state)
 
 static void routes_are_added_replaced_listed_and_deleted(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     int left = link_of(r[0], "left").ifindex;
     struct rtnl_route rt = {
@@ -389,7 +387,7 @@ static void routes_are_added_replaced_listed_and_deleted(void **state)
 
 static void only_unicast_of_the_main_table_is_listed(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     static const char *const others[] = {"blackhole 10.77.0.0/16", "unreachable 10.78.0.0/16",
                                          "10.79.0.0/16 dev left table 77"};
     make_pair();
@@ -412,7 +410,7 @@ static void only_unicast_of_the_main_table_is_listed(void **state)
 
 static void refused_route_says_why_in_the_kernel_s_words(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     struct rtnl_route rt = {.dst = prefix("10.50.0.0/16"),
                             .gateway = ip("172.31.0.1"), /* Not reachable. */
@@ -424,7 +422,7 @@ static void refused_route_says_why_in_the_kernel_s_words(void **state)
 
 static void route_get_tells_next_hop_link_and_source(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     int left = link_of(r[0], "left").ifindex;
     struct rtnl_route dflt = {.gateway = ip("10.9.0.2"), .ifindex = left}, rt;
@@ -454,7 +452,7 @@ static void neigh_text(struct strbuf *out)
 
 static void neighbour_is_set_and_another_is_resolved_on_request(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     int left = link_of(r[0], "left").ifindex;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
@@ -474,7 +472,7 @@ static void neighbour_is_set_and_another_is_resolved_on_request(void **state)
 
 static void checksum_offload_is_switched_off(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     int back = -1;
     OK(netns_enter(ns[0], &back, &e));
@@ -488,7 +486,7 @@ static void checksum_offload_is_switched_off(void **state)
 
 static void socket_stays_in_its_namespace(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     OK(rtnl_bridge_add(r[1], "only-in-b", &e));
     struct rtnl_link l;
     assert_int_equal(rtnl_link_get(r[0], "only-in-b", &l, &e), -ENODEV);
@@ -543,7 +541,7 @@ static void an_interrupted_dump_is_repeated(void **state)
 
 static void the_answer_to_a_request_that_was_given_up_is_passed_over(void **state)
 {
-    NEEDS_ROOT
+    NEEDS_ROOT();
     make_pair();
     struct rtnl_link l = {0};
     receive_error = ENOBUFS;

@@ -21,6 +21,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 static struct loop *loop;
 
 static int setup(void **state)
@@ -212,9 +214,7 @@ static int ask_as_nobody(const char *path, const char *line)
 
 static void the_socket_is_roots_by_its_mode_and_by_who_connects(void **state)
 {
-    if (geteuid() != 0) {
-        skip();
-    }
+    NEEDS_ROOT();
     struct serving s = {.dir = "/tmp/tenet-cnitest-XXXXXX"};
     struct err e = {0};
     struct stat st;

@@ -389,7 +389,7 @@ static void what_is_refused_holds_nothing(void **state)
     taken = "DNS of pods";
     assert_int_equal(host_ports_reserve(h, &r, &e), -EADDRINUSE);
     assert_non_null(
-        strstr(e.text, "8091/tcp is not a pod's to have: this node uses it for DNS of pods"));
+        strstr(e.text, "8091/tcp cannot be a pod's: this node uses it for DNS of pods"));
     host_ports_free(h);
     loop_free(l);
 }

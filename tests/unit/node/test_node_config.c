@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 #include "datapath/ops.h"
+#include "net/loop/config_file.h"
 #include "node/config.h"
 
 #include <setjmp.h>
@@ -244,10 +245,10 @@ static void a_wrong_log_level_is_named(void **state)
     struct err e = {0};
     node_config_init(&c);
     assert_int_equal(options_set_path(&node_options, &c, "logLevel", "info,ovs=loud", NULL), 0);
-    assert_int_equal(node_config_apply_log_level(&c, &e), -EINVAL);
+    assert_int_equal(config_file_set_log(c.log_level, &e), -EINVAL);
     assert_non_null(strstr(e.text, "logLevel: \"ovs=loud\""));
     assert_int_equal(options_set_path(&node_options, &c, "logLevel", "error", NULL), 0);
-    assert_int_equal(node_config_apply_log_level(&c, &e), 0);
+    assert_int_equal(config_file_set_log(c.log_level, &e), 0);
 }
 
 static void an_absent_file_is_named(void **state)

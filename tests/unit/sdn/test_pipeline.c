@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "leave_out.h"
+
 #define IP(a, b, c, d) \
     ((uint32_t) (a) << 24 | (uint32_t) (b) << 16 | (uint32_t) (c) << 8 | (uint32_t) (d))
 
@@ -66,7 +68,7 @@ static void expect_golden(const char *name, struct of_flow_list *flows)
 {
     if (access("/usr/bin/ovs-ofctl", X_OK) != 0) {
         of_flow_list_done(flows);
-        skip();
+        LEAVE_OUT("ovs-ofctl is not installed");
     }
     CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT, ours = STRBUF_INIT, golden = STRBUF_INIT;
     for (size_t i = 0; i < flows->n; i++) {

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 
 struct seen_event {
     char *key, *value, *prev; /* NULL as in struct store_event. */

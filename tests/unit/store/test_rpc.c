@@ -267,8 +267,9 @@ static void connect_to(struct client *c, const struct script *script)
 {
     static const struct h2_ops ops = {on_up, on_down};
     c->server.script = script;
-    struct h2_address a = {"127.0.0.1", (uint16_t) sock_local_port(c->server.listen_fd),
-                           "127.0.0.1", NULL};
+    struct h2_address a = {.address = "127.0.0.1",
+                           .port = (uint16_t) sock_local_port(c->server.listen_fd),
+                           .name = "127.0.0.1"};
     assert_int_equal(rpc_connect(c->loop, &a, &ops, c, &c->rpc, NULL), 0);
     assert_int_equal(loop_run_until(c->loop, &c->up, 5000), 0);
 }
@@ -498,7 +499,7 @@ static void refused_connection_is_down(void **state)
     c->server.listen_watch = loop_fd_free(c->server.listen_watch);
     c->server.listen_fd = fd_close(c->server.listen_fd);
     struct err e = {0};
-    struct h2_address a = {"127.0.0.1", (uint16_t) port, "127.0.0.1", NULL};
+    struct h2_address a = {.address = "127.0.0.1", .port = (uint16_t) port, .name = "127.0.0.1"};
     if (rpc_connect(c->loop, &a, &ops, c, &c->rpc, &e) == 0) {
         assert_int_equal(loop_run_until(c->loop, &c->finished, 5000), 0);
         assert_true(c->down);

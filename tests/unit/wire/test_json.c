@@ -426,6 +426,30 @@ static void written_strings_are_always_valid(void **state)
     }
 }
 
+/* A byte is judged alike wherever it is among others: the parser looks at eight at a time. */
+static void every_byte_is_checked_at_every_place(void **state)
+{
+    for (size_t size = 1; size <= 20; size++) {
+        for (size_t at = 0; at < size; at++) {
+            for (int c = 1; c < 256; c++) {
+                char text[24] = {0};
+                struct json *v = NULL;
+                memset(text, '!', size + 2);
+                text[0] = text[size + 1] = '"';
+                text[1 + at] = (char) c;
+                bool good = c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+                int r = json_parse(text, size + 2, &v, NULL);
+                assert_int_equal(r == 0, good);
+                if (good) {
+                    assert_memory_equal(json_get_string(v), text + 1, size);
+                    assert_int_equal(json_string_size(v), size);
+                }
+                json_free(v);
+            }
+        }
+    }
+}
+
 /* Runs the same random changes on an object and on a plain model of it, through all the sizes at
  * which the object changes how it stores things. */
 static void objects_of_any_size_keep_order_and_values(void **state)
@@ -524,6 +548,7 @@ int main(void)
         cmocka_unit_test(equality_ignores_the_order_of_members_only),
         cmocka_unit_test(indentation_matches_kubectl),
         cmocka_unit_test(written_strings_are_always_valid),
+        cmocka_unit_test(every_byte_is_checked_at_every_place),
         cmocka_unit_test(objects_of_any_size_keep_order_and_values),
         cmocka_unit_test(big_hostile_objects_take_linear_time),
     };
