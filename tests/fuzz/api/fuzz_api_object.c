@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first line is a label selector, the second a field selector, the rest a JSON object, which is
- * defaulted, validated (as new, and as a change of itself), selected and shown as every kind. */
+ * defaulted, validated (as new, as a change of itself and of an empty object, and through each
+ * subresource), selected and shown as every kind. */
 #include "api/schema.h"
 #include "api/selector.h"
 #include "api/table/table.h"
@@ -19,14 +20,28 @@ static char *line(const uint8_t **data, size_t *size)
     return s;
 }
 
-static void validate(const struct api_kind *k, const struct json *obj, const struct json *old)
+static void validate(const struct api_kind *k, const char *subresource, const struct json *obj,
+                     const struct json *old)
 {
     CLEANUP(api_causes_done) struct api_causes c = {0};
-    api_validate_object(k, obj, old, &c);
+    api_validate_part(k, subresource, obj, old, &c);
     for (size_t i = 0; i < c.n; i++) {
         if (!*c.list[i].field || !*c.list[i].message) {
             __builtin_trap();
         }
+    }
+}
+
+static void run_parts(const struct api_kind *k, const struct json *obj, const struct json *old)
+{
+    const struct api_subresource *s;
+    for (size_t i = 0; (s = api_kind_subresource_at(k, i)); i++) {
+        CLEANUP(json_free) struct json *out = json_clone(obj);
+        if (k->merge_part) {
+            k->merge_part(s->name, out, old);
+        }
+        validate(k, s->name, out, old);
+        validate(k, s->name, obj, out);
     }
 }
 
@@ -46,8 +61,11 @@ static void run_kind(const struct api_kind *k, const struct json *given, const c
     if (k->defaults) {
         k->defaults(obj);
     }
-    validate(k, obj, NULL);
-    validate(k, obj, given);
+    CLEANUP(json_free) struct json *empty = json_object();
+    validate(k, "", obj, NULL);
+    validate(k, "", obj, given);
+    validate(k, "", obj, empty);
+    run_parts(k, obj, given);
     CLEANUP(api_index_free) struct api_index *x = api_index_new(k, obj);
     api_selector_parse_labels(labels, &l, NULL);
     api_selector_parse_fields(k, fields, &f, NULL);
