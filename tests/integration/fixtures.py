@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+import api_server
 import lab as lablib
 
 
@@ -18,6 +19,8 @@ def interrupted(signo, frame):
 def pytest_configure(config):
     config.addinivalue_line("markers", "has_nodes: it makes a lab without a fixture")
     config.addinivalue_line("markers", "ovs_only(reason): it is about Open vSwitch itself (docs/ebpf.md, \"Tests\")")
+    if api_server.OTHER and not pathlib.Path(api_server.OTHER).is_file():
+        pytest.exit(f"TENET_TEST_KUBECONFIG: there is no file \"{api_server.OTHER}\"", returncode=1)
     if lablib.DATAPATH not in lablib.DATAPATHS:
         pytest.exit(f"TENET_DATAPATH: \"{lablib.DATAPATH}\" is none of {', '.join(lablib.DATAPATHS)}", returncode=1)
     signal.signal(signal.SIGTERM, interrupted)  # fixtures take down what they made
@@ -28,7 +31,17 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """With another datapath (TENET_DATAPATH): the tests that have nodes, but for those about Open vSwitch."""
+    """With another API server (TENET_TEST_KUBECONFIG): the tests that need nothing else.  With another datapath
+    (TENET_DATAPATH): the tests that have nodes, but for those about Open vSwitch."""
+    if api_server.OTHER:
+        reasons = {i: api_server.left_out(i.module.__name__, i.originalname) for i in items}
+        whole = sorted({i.module.__name__ for i in items if i.module.__name__ not in api_server.MODULES})
+        config.left_out = [f"left out: {i.module.__name__}.{i.originalname}: {why}" for i, why in reasons.items()
+                           if why and i.module.__name__ not in whole]
+        config.left_out += [f"left out: {', '.join(whole)}: {api_server.OF_THEIR_OWN}"] if whole else []
+        config.hook.pytest_deselected(items=[i for i in items if reasons[i]])
+        items[:] = [i for i in items if not reasons[i]]
+        return
     if lablib.DATAPATH == "ovs":
         return
     def has_nodes(item):  # 'cluster' with a parameter asks for its lab only when it is set up

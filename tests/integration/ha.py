@@ -331,11 +331,13 @@ class Client(threading.Thread):
         new = self.h.value()
         body = register(key, new)
         if what == 2:
+            kind, method, content = "swap", "PUT", "application/json"
             body["metadata"]["resourceVersion"] = version
-        kind = "swap" if what == 2 else "write"
+        else:  # A PUT of a Lease needs the version; a patch writes whatever is there.
+            kind, method, content = "write", "PATCH", "application/merge-patch+json"
         begin = time.monotonic_ns()
         try:
-            status, _, obj = self.random.choice(self.masters).raw("PUT", path, body)
+            status, _, obj = self.random.choice(self.masters).raw(method, path, body, headers={"Content-Type": content})
         except Gone:
             status, obj = None, None
         if status == 200:
@@ -366,10 +368,11 @@ class Watcher(threading.Thread):
         except Exception as e:  # told by the test
             self.error = e
 
-    def watch(self, master):
+    def watch(self, master, quiet=8):
+        """One watch, until it ends, breaks, or is without a word for 'quiet' seconds."""
         query = urllib.parse.urlencode({"watch": 1, "resourceVersion": self.version, "allowWatchBookmarks": "true",
                                         "timeoutSeconds": self.random.randrange(2, 6)})
-        c = http.client.HTTPConnection("127.0.0.1", master.port, timeout=8)
+        c = http.client.HTTPConnection("127.0.0.1", master.port, timeout=quiet)
         try:
             c.request("GET", f"{LEASES}?{query}")
             r = c.getresponse()

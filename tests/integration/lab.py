@@ -40,10 +40,14 @@ _counter = itertools.count()
 _sanitizer_dir = tempfile.mkdtemp(prefix="tenet-sanitizer-")
 
 
+# More options of AddressSanitizer, which begin with ":".
+asan_options = ""
+
+
 def environment():
     """Sanitizer reports of daemons go to files that the session checks at its end."""
     env = dict(os.environ)
-    env["ASAN_OPTIONS"] = f"log_path={_sanitizer_dir}/asan:detect_leaks=1:abort_on_error=0"
+    env["ASAN_OPTIONS"] = f"log_path={_sanitizer_dir}/asan:detect_leaks=1:abort_on_error=0{asan_options}"
     env["UBSAN_OPTIONS"] = f"log_path={_sanitizer_dir}/ubsan:print_stacktrace=1"
     return env
 
@@ -63,6 +67,14 @@ def run(argv, check=True, timeout=DEADLINE, **kw):
     if check and r.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, argv))}: exit {r.returncode}\n{r.stdout}\n{r.stderr}")
     return r
+
+
+def map_rows(pin):
+    """[(key, value)] of a map of the datapath ebpf, as bytes."""
+    dump = json.loads(run(["bpftool", "-j", "map", "dump", "pinned", pin]).stdout)
+    # An entry that went during the dump has an error for a value.
+    return [tuple([int(x, 16) for x in row[part]] for part in ("key", "value"))
+            for row in dump if isinstance(row["value"], list)]
 
 
 def wait_for(what, condition, deadline=DEADLINE):
@@ -123,7 +135,10 @@ class Lab:
 
     def up(self):
         args = ["up"]
-        for key, value in self.options.items():
+        options = dict(self.options)
+        if not options.pop("containers", False):
+            args.append("--no-containers")
+        for key, value in options.items():
             args += ["--" + key.replace("_", "-")] + ([str(value)] if value != "" else [])
         self.cmd(*args, timeout=3 * DEADLINE)
         self.up_done = True

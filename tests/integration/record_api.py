@@ -15,14 +15,17 @@ from record_objects import OBJECTS
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 V2_REF, V3_REF = "#/definitions/", "#/components/schemas/"
-REFUSED, READ_ONLY = ("LimitRange", "ResourceQuota"), ("ComponentStatus",)  # no object of these can be made
+# No object of these can be made.
+REFUSED = ("DeviceClass", "IPAddress", "LimitRange", "ResourceClaim", "ResourceClaimTemplate", "ResourceQuota", "ResourceSlice",
+           "ServiceCIDR", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+READ_ONLY = ("ComponentStatus", "NodeMetrics", "PodMetrics")
 TYPES_DEPTH = 3  # fields this deep are sent with values of another type; deeper ones have the same messages
 UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 UID_BYTES = re.compile(UID.pattern.encode())  # In protobuf a text of the same length takes its place.
 VOLATILE = [(re.compile(r'"(uid|resourceVersion|creationTimestamp|deletionTimestamp|time|lastUpdateTime)": ?"[^"]+"'), r'"\1": "…"'),
             (UID, "UID"),
             (re.compile(r"20(2[5-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+Z"), "NOW"),
-            (re.compile(r'"(Age|Last Seen)": "[^"]*"'), r'"\1": "…"'),
+            (re.compile(r'"(Age|First Seen|Last Seen|Last Schedule)": "[^"]*"'), r'"\1": "…"'),
             (re.compile(r"\?hash=\w+"), "?hash=…")]
 
 
@@ -236,6 +239,8 @@ class Kind:
                                    ("empty objects and texts", nothing, 20)):
             self.heading(title)
             body = object_of(self.spec(), self.schemas, leaf, depth) or {}
+            if self.name == "Pod":  # a wrong priority or runtime class is refused before anything else is looked at
+                body["spec"] = {k: v for k, v in body["spec"].items() if not k.startswith(("priority", "preemption", "runtimeClass"))}
             # Each part by itself: what is wrong in one hides nothing of the others.
             for field, value in body.items():
                 obj = {"apiVersion": self.version, "kind": self.name, "metadata": self.object["metadata"], field: value}

@@ -6,7 +6,7 @@ ROLE_SUBJECTS = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name
                  {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "dev"},
                  {"kind": "ServiceAccount", "name": "builder", "namespace": "default"}]
 POD = {
-    "nodeName": "node1", "serviceAccountName": "default", "restartPolicy": "Always", "priority": 7,
+    "nodeName": "node1", "serviceAccountName": "default", "restartPolicy": "Always",
     "terminationGracePeriodSeconds": 5, "nodeSelector": {"zone": "a"}, "hostname": "web", "subdomain": "sub",
     "securityContext": {"runAsUser": 1000, "fsGroup": 1000},
     "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute", "tolerationSeconds": 3}],
@@ -38,11 +38,14 @@ TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [
 ENDING = {"metadata": {"labels": {"app": "web"}}, "spec": {"restartPolicy": "OnFailure", "containers": [
     {"name": "c", "image": "busybox"}]}}
 OWNER = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}
+DEVICES = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example", "allocationMode": "ExactCount", "count": 1}}]}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
 
 OBJECTS = [
     {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node1"}},
     {"apiVersion": "v1", "kind": "ComponentStatus", "conditions": [{"type": "Healthy", "status": "True"}]},
+    {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "window": "15s", "usage": {"cpu": "100m"}},
+    {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics", "window": "15s", "containers": [{"name": "c", "usage": {"cpu": "1m"}}]},
     {"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}},
     {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {
         "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Retain",
@@ -75,6 +78,10 @@ OBJECTS = [
         "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}}],
         "behavior": {"scaleDown": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}}},
      "status": {"currentReplicas": 3, "desiredReplicas": 3}},
+    {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "minReplicas": 2, "maxReplicas": 5,
+        "targetCPUUtilizationPercentage": 60},
+     "status": {"currentReplicas": 3, "desiredReplicas": 3, "currentCPUUtilizationPercentage": 50}},
     {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {
         "minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
      "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}},
@@ -88,6 +95,23 @@ OBJECTS = [
      "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]},
     {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "spec": {
         "attacher": "d.example", "nodeName": "node1", "source": {"persistentVolumeName": "v"}}, "status": {"attached": True}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass", "driverName": "d.example", "parameters": {"iops": "100"}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "spec": {
+        "selectors": [{"cel": {"expression": "true"}}], "config": [{"opaque": {"driver": "d.example", "parameters": {"a": 1}}}]}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": {"devices": DEVICES}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "spec": {"spec": {"devices": DEVICES}}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": {
+        "driver": "d.example", "nodeName": "node1", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "gpu-0", "attributes": {"model": {"string": "x"}}, "capacity": {"memory": {"value": "8Gi"}}}]}},
+    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "spec": {
+        "matchConstraints": {"resourceRules": [{"operations": ["CREATE"], "apiGroups": ["apps"], "apiVersions": ["v1"],
+                                                "resources": ["deployments"]}]},
+        "validations": [{"expression": "object.spec.replicas <= 5"}]}},
+    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "spec": {
+        "policyName": "one", "validationActions": ["Deny"]}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress", "metadata": {"name": "172.30.0.9"}, "spec": {
+        "parentRef": {"resource": "services", "namespace": "default", "name": "web"}}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "spec": {"cidrs": ["172.30.0.0/16"]}},
     {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}, "binaryData": {"b": "AAE="}, "immutable": True},
     {"apiVersion": "v1", "kind": "Endpoints", "subsets": [{
         "addresses": [{"ip": "10.128.0.5", "hostname": "web", "nodeName": "node1",
@@ -124,16 +148,16 @@ OBJECTS = [
     {"apiVersion": "network.openshift.io/v1", "kind": "NetNamespace", "netname": "one", "netid": 17, "egressIPs": ["192.0.2.7"]},
     {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {
         "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 1,
-        "acquireTime": "2024-01-02T03:04:05.000000Z", "renewTime": "2024-01-02T03:04:05.123456Z"}},
+        "acquireTime": "2024-01-02T03:04:05.000001Z", "renewTime": "2024-01-02T03:04:05.123456Z"}},
     {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
      "metadata": {"labels": {"kubernetes.io/service-name": "web"}},
      "endpoints": [{"addresses": ["10.128.0.5"], "conditions": {"ready": True}, "nodeName": "node1", "hostname": "web",
                     "targetRef": {"kind": "Pod", "name": "web"}, "zone": "a"}],
      "ports": [{"name": "http", "port": 80, "protocol": "TCP", "appProtocol": "http"}]},
-    {"apiVersion": "events.k8s.io/v1", "kind": "Event", "eventTime": "2024-01-02T03:04:05.000000Z", "action": "Start",
+    {"apiVersion": "events.k8s.io/v1", "kind": "Event", "eventTime": "2024-01-02T03:04:05.000001Z", "action": "Start",
      "reason": "Started", "note": "It runs.", "type": "Normal", "reportingController": "c.example/c", "reportingInstance": "i",
      "regarding": {"kind": "Pod", "name": "web", "namespace": "default"},
-     "series": {"count": 3, "lastObservedTime": "2024-01-02T03:04:06.000000Z"}},
+     "series": {"count": 3, "lastObservedTime": "2024-01-02T03:04:06.000001Z"}},
     {"apiVersion": "project.openshift.io/v1", "kind": "Project", "spec": {"finalizers": ["kubernetes"]},
      "metadata": {"annotations": {"openshift.io/display-name": "Red", "openshift.io/description": "red"}}},
     {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "books.example.org"},

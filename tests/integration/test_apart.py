@@ -21,7 +21,7 @@ API_USER, CONTROLLERS_USER = 61001, 61002
 API_FILES = ["ca.crt", "server.crt", "server.key", "sa.key"]
 CONTROLLERS_FILES = ["ca.crt", "ca.key", "controllers.kubeconfig"]
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="changes users")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes as other users")
 
 
 def free_port():
@@ -206,8 +206,8 @@ def test_status_server_tells_health_and_figures_and_nothing_else(apart):
 
 def test_certificates_are_made_once(apart):
     files = {p.name: p.read_bytes() for p in (apart.dir / "pki").iterdir()}
-    assert set(files) == {*API_FILES, *CONTROLLERS_FILES, "admin.kubeconfig"}
-    for name in ("ca.key", "server.key", "sa.key", "admin.kubeconfig", "controllers.kubeconfig"):
+    assert set(files) == {*API_FILES, *CONTROLLERS_FILES, "admin.kubeconfig", "kubelet-client.crt", "kubelet-client.key"}
+    for name in ("ca.key", "server.key", "sa.key", "kubelet-client.key", "admin.kubeconfig", "controllers.kubeconfig"):
         assert (apart.dir / "pki" / name).stat().st_mode & 0o777 == 0o600
     command = [TENET, "adm", "create-master-certs", "--config", apart.config, "--dir", apart.dir / "pki"]
     assert "nothing to do" in run(command).stdout

@@ -9,8 +9,8 @@ import re
 
 import pytest
 
+import api_server
 from test_api_apply import call
-from test_api_kubectl import Server
 
 CORE = "/api/v1/namespaces/default"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -18,7 +18,7 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    s = Server(tmp_path_factory.mktemp("answers"))
+    s = api_server.start(tmp_path_factory.mktemp("answers"))
     yield s
     s.stop()
 
@@ -47,7 +47,7 @@ def test_headers_of_all_answers(server):
 
 
 def test_a_status_has_details(server):
-    for method, path, accept in (("GET", "/none", "application/json"), ("GET", f"{CORE}/pods/p/ephemeralcontainers", "*/*"),
+    for method, path, accept in (("GET", "/none", "application/json"), ("GET", f"{CORE}/pods/p/none", "*/*"),
                                  ("PUT", f"{CORE}/pods", "*/*"), ("GET", f"{CORE}/pods", "image/png")):
         status, _, answer = call(server, method, path, {} if method == "PUT" else None, accept=accept)
         assert status in (404, 405, 406) and answer["details"] == {}
@@ -179,3 +179,77 @@ def test_an_account_of_a_binding_is_of_its_namespace(server):
                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}}
     assert call(server, "POST", f"{rbac}/namespaces/default/rolebindings", binding)[0] == 201
     refused(server, "POST", f"{rbac}/clusterrolebindings", binding, 422, "subjects[0].namespace: Required value")
+
+
+def test_a_lease_is_replaced_only_by_who_names_its_version(server):
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "a"}}
+    status, _, made = call(server, "PUT", f"{leases}/l", lease)
+    assert status == 201
+    refused(server, "PUT", f"{leases}/l", lease, 422,
+            "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update")
+    assert call(server, "PUT", f"{leases}/l", made)[0] == 200
+    assert call(server, "PATCH", f"{leases}/l", {"spec": {"holderIdentity": "b"}}, "application/merge-patch+json")[0] == 200
+    made["metadata"]["resourceVersion"] = "1"
+    refused(server, "PUT", f"{leases}/l", made, 409, "the object has been modified")
+
+
+def test_an_event_changes_in_its_series_only(server):
+    events = "/apis/events.k8s.io/v1/namespaces/default/events"
+    pod = {"kind": "Pod", "namespace": "default", "name": "p"}
+    event = {"metadata": {"name": "fixed"}, "eventTime": "2026-01-02T03:04:05.000006Z", "reportingController": "example.com/c",
+             "reportingInstance": "c-1", "action": "Binding", "reason": "Scheduled", "type": "Normal", "regarding": pod,
+             "note": "n"}
+    assert call(server, "POST", events, event)[0] == 201
+    for field, value in (("regarding", {**pod, "name": "q"}), ("related", pod), ("eventTime", "2026-01-02T03:04:05.000007Z"),
+                         ("deprecatedCount", 7), ("deprecatedFirstTimestamp", "2026-01-02T03:04:05Z"),
+                         ("deprecatedLastTimestamp", "2026-01-02T03:04:05Z"), ("deprecatedSource", {"host": "h"}),
+                         ("note", "m"), ("action", "Other"), ("reason", "Other"), ("reportingController", "example.com/d"),
+                         ("reportingInstance", "d"), ("type", "Warning")):
+        status, _, answer = call(server, "PATCH", f"{events}/fixed", {field: value}, "application/merge-patch+json")
+        assert status == 422 and [c["field"].split(".")[0] for c in answer["details"]["causes"]] == [field], answer
+        assert "field is immutable" in answer["message"]
+    seen = {"series": {"count": 1, "lastObservedTime": "2026-01-02T03:04:06.000006Z"}}
+    refused(server, "PATCH", f"{events}/fixed", seen, 422, "series.count: Invalid value: 1: should be at least 2",
+            "application/merge-patch+json")
+    seen["series"]["count"] = 2
+    assert call(server, "PATCH", f"{events}/fixed", seen, "application/merge-patch+json")[0] == 200
+    # The older form has no such rule.
+    assert call(server, "PATCH", f"{CORE}/events/fixed", {"message": "m"}, "application/merge-patch+json")[0] == 200
+
+
+def test_a_binding_answers_with_the_code(server):
+    assert call(server, "POST", f"{CORE}/pods", {"metadata": {"name": "bound"}, "spec": {"containers": [
+        {"name": "c", "image": "i"}]}})[0] == 201
+    status, _, answer = call(server, "POST", f"{CORE}/pods/bound/binding", {"metadata": {"name": "bound"},
+                                                                         "target": {"kind": "Node", "name": "n"}})
+    assert status == 201
+    assert (answer["kind"], answer["status"], answer["code"]) == ("Status", "Success", 201)
+    call(server, "POST", f"{CORE}/configmaps", {"metadata": {"name": "coded"}})
+    assert "code" not in call(server, "DELETE", f"{CORE}/configmaps/coded")[2]
+
+
+def test_unknown_keywords_of_a_schema(server):
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    schema = {"type": "object", "typ": "x", "properties": {
+        "items": {"type": "array", "items": {"type": "object", "smallest": 1, "properties": {"typ": {"type": "string"}}}},
+        "free": {"type": "object", "additionalProperties": {"type": "string", "colour": "red"}},
+        "open": {"type": "object", "additionalProperties": True},
+        "one": {"type": "string", "oneOf": [{"pattern": "a", "expression": "b"}], "default": "a", "example": {"any": "thing"}}}}
+    crd = {"metadata": {"name": "things.example.org"}, "spec": {
+        "group": "example.org", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}
+    at = "spec.versions[0].schema.openAPIV3Schema"
+    unknown = [f"{at}.typ", f"{at}.properties.items.items.smallest", f"{at}.properties.free.additionalProperties.colour",
+               f"{at}.properties.one.oneOf[0].expression"]
+    status, _, answer = call(server, "POST", crds + "?fieldValidation=Strict", crd)
+    assert status == 400 and "strict decoding error: unknown field" in answer["message"]
+    assert sorted(re.findall(r'unknown field "([^"]*)"', answer["message"])) == sorted(unknown)
+    status, headers, answer = call(server, "POST", crds, crd)
+    assert status == 201
+    assert sorted(headers.get_all("Warning")) == sorted(f'299 - "unknown field \\"{path}\\""' for path in unknown)
+    kept = answer["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert "typ" not in kept and kept["properties"]["items"]["items"]["properties"] == {"typ": {"type": "string"}}
+    assert kept["properties"]["one"] == {"type": "string", "oneOf": [{"pattern": "a"}], "default": "a",
+                                         "example": {"any": "thing"}}
+    assert kept["properties"]["open"] == {"type": "object", "additionalProperties": True}

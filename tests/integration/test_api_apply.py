@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from test_api_kubectl import NETWORK, Server, rows
+import api_server
+from test_api_kubectl import NETWORK, rows
 
 POD = """
 apiVersion: v1
@@ -21,7 +22,7 @@ spec:
 
 @pytest.fixture
 def server(tmp_path):
-    s = Server(tmp_path)
+    s = api_server.start(tmp_path)
     yield s
     s.stop()
 
@@ -245,10 +246,11 @@ def test_dry_run(server):
     status, _, answer = call(server, "DELETE", "/api/v1/namespaces/default/pods?dryRun=All")
     assert status == 200 and len(answer["items"]) == 1
     assert server.kubectl("get", "pods", "-o", "name") == "pod/web\n"
-    status, _, answer = call(server, "PUT", "/api/v1/namespaces/default/pods/web?dryRun=All",
-                             {"spec": {"nodeName": "node1", "hostname": "h"}})
-    assert status == 200 and answer["spec"]["hostname"] == "h"
-    assert "hostname" not in call(server, "GET", "/api/v1/namespaces/default/pods/web")[2]["spec"]
+    changed = json.loads(server.kubectl("get", "pod", "web", "-o", "json"))
+    changed["spec"]["activeDeadlineSeconds"] = 9
+    status, _, answer = call(server, "PUT", "/api/v1/namespaces/default/pods/web?dryRun=All", changed)
+    assert status == 200 and answer["spec"]["activeDeadlineSeconds"] == 9
+    assert "activeDeadlineSeconds" not in call(server, "GET", "/api/v1/namespaces/default/pods/web")[2]["spec"]
 
 
 def test_media_types(server):
@@ -288,9 +290,9 @@ def test_configmaps_and_events(server):
 
 def test_versions_of_lists(server):
     path = "/api/v1/namespaces/default/configmaps"
-    made = [call(server, "POST", path, {"metadata": {"name": f"c{i}"}})[2]["metadata"]["resourceVersion"]
+    made = [call(server, "POST", path, {"metadata": {"name": f"c{i}", "labels": {"t": "1"}}})[2]["metadata"]["resourceVersion"]
             for i in range(3)]
-    names = lambda q: [o["metadata"]["name"] for o in call(server, "GET", path + q)[2]["items"]]
+    names = lambda q: [o["metadata"]["name"] for o in call(server, "GET", f"{path}{q}&labelSelector=t%3D1")[2]["items"]]
     assert names(f"?resourceVersion={made[1]}&resourceVersionMatch=Exact") == ["c0", "c1"]
     assert names(f"?resourceVersion={made[1]}&resourceVersionMatch=NotOlderThan") == ["c0", "c1", "c2"]
     assert names("?resourceVersion=0") == ["c0", "c1", "c2"]

@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The API as kubectl sees it: unmodified kubectl against the API server alone (tests/unit/apiserver/apitest_server)."""
-import http.client
 import json
 import re
-import os
-import pathlib
-import subprocess
-import time
 
 import pytest
 
+import api_server
 from lab import wait_for
-
-BUILD = pathlib.Path(os.environ.get("TENET_BUILD", pathlib.Path(__file__).parents[2] / "build"))
-SERVER = BUILD / "tests/unit/apiserver/apitest_server"
 
 NETWORK = """
 apiVersion: v1
@@ -52,60 +45,9 @@ spec: {nodeName: node1, containers: [{name: c, image: busybox}]}
 """
 
 
-class Server:
-    def __init__(self, folder, database=None):
-        self.folder = folder
-        self.database = database
-        self.kubeconfig = folder / "kubeconfig"
-        self.start()
-
-    def start(self):
-        command = [str(SERVER)] + ([str(self.database)] if self.database else [])
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=open(self.folder / "log", "a"), text=True)
-        self.port = int(self.process.stdout.readline())
-        self.kubeconfig.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "t",
-            "clusters": [{"name": "t", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
-            "contexts": [{"name": "t", "context": {"cluster": "t", "user": "t"}}],
-            "users": [{"name": "t", "user": {}}]}))
-        deadline = time.monotonic() + 10
-        while self.get("/api/v1/namespaces/default")[0] != 200:
-            assert time.monotonic() < deadline, "the server does not become ready"
-            time.sleep(0.02)
-
-    def stop(self):
-        self.process.stdin.close()
-        assert self.process.wait(10) == 0, (self.folder / "log").read_text()
-
-    def get(self, path):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        c.request("GET", path)
-        r = c.getresponse()
-        return r.status, r.read()
-
-    def patch_status(self, path, body):
-        """As kubectl patch --subresource=status, which Debian's kubectl does not have yet."""
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        c.request("PATCH", path + "/status", body, {"Content-Type": "application/merge-patch+json"})
-        r = c.getresponse()
-        assert r.status == 200, r.read()
-
-    def popen(self, *args, **kwargs):
-        env = dict(os.environ, KUBECONFIG=str(self.kubeconfig), HOME=str(self.folder))
-        return subprocess.Popen(["kubectl", *args], env=env, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, **kwargs)
-
-    def kubectl(self, *args, input=None, fails=False):
-        p = self.popen(*args, stdin=subprocess.PIPE)
-        out, err = p.communicate(input or "", timeout=60)
-        assert (p.returncode != 0) == fails, f"kubectl {args}: {p.returncode}\n{out}\n{err}"
-        return err if fails else out
-
-
 @pytest.fixture
 def server(tmp_path):
-    s = Server(tmp_path)
+    s = api_server.start(tmp_path)
     yield s
     s.stop()
 
@@ -311,7 +253,7 @@ def test_explain(server):
 
 
 def test_a_restart_keeps_objects_and_watch_versions(tmp_path):
-    s = Server(tmp_path, database=tmp_path / "registry.db")
+    s = api_server.Server(tmp_path, database=tmp_path / "registry.db")
     s.kubectl("create", "-f", "-", input=NETWORK)
     version = json.loads(s.kubectl("get", "hostsubnet", "node1", "-o", "json"))["metadata"]["resourceVersion"]
     s.kubectl("patch", "hostsubnet", "node1", "--type=merge", "-p", '{"egressIPs":["192.0.2.9"]}')

@@ -5,33 +5,36 @@ import http.client
 
 import pytest
 
+import api_server
 import record_api
 from record_objects import OBJECTS
 from test_api_apply import call
-from test_api_kubectl import Server
 from wire_of_proto import TYPE, enveloped, field, fields, opened, put
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+MINE = MAPS + "?labelSelector=t%3D1"  # Without those that controllers of another server make.
 META = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-NO_PROTOBUF = ("CustomResourceDefinition", "AdminNetworkPolicy", "BaselineAdminNetworkPolicy")
+NO_PROTOBUF = ("CustomResourceDefinition", "AdminNetworkPolicy", "BaselineAdminNetworkPolicy", "NodeMetrics", "PodMetrics")
 # Kinds of which no object can be made, and the answer to that.
-NOT_WRITTEN = {"ComponentStatus": 405, "LimitRange": 403, "ResourceQuota": 403}
+NOT_WRITTEN = {**dict.fromkeys(record_api.READ_ONLY, 405), **dict.fromkeys(record_api.REFUSED, 403)}
 
 
 @pytest.fixture
 def server(tmp_path):
-    s = Server(tmp_path)
+    s = api_server.start(tmp_path)
     yield s
     s.stop()
 
 
 def add_map(server, name, data=None):
-    status, _, obj = call(server, "POST", MAPS, {"metadata": {"name": name}, "data": data or {"b": "2", "a": "1"}})
+    status, _, obj = call(server, "POST", MAPS, {"metadata": {"name": name, "labels": {"t": "1"}},
+                                                  "data": data or {"b": "2", "a": "1"}})
     assert status == 201
     return obj
 
 
 def test_an_object_and_a_list_in_protobuf(server):
+    others = len([n for n, _ in fields(opened(call(server, "GET", MAPS, accept=TYPE)[2])[2]) if n == 2])
     obj = add_map(server, "one")
     add_map(server, "two")
     status, headers, body = call(server, "GET", MAPS + "/one", accept=TYPE)
@@ -41,13 +44,14 @@ def test_an_object_and_a_list_in_protobuf(server):
     assert field(message, 1, 1) == b"one"
     assert field(message, 1, 6).decode() == obj["metadata"]["resourceVersion"]
     assert [(field(v, 1), field(v, 2)) for n, v in fields(message) if n == 2] == [(b"a", b"1"), (b"b", b"2")]
-    status, headers, body = call(server, "GET", MAPS + "?limit=1", accept=TYPE)
+    status, headers, body = call(server, "GET", MINE + "&limit=1", accept=TYPE)
     version, kind, message = opened(body)
     assert (version, kind) == ("v1", "ConfigMapList")
     assert [n for n, _ in fields(message)] == [1, 2] and field(message, 2, 1, 1) == b"one"
     token = field(message, 1, 3).decode()
-    assert field(message, 1, 4) == 1
-    body = call(server, "GET", MAPS + f"?limit=1&continue={token}", accept=TYPE)[2]
+    assert field(message, 1, 4) is None, "the rest of a selection is not counted"
+    assert field(opened(call(server, "GET", MAPS + "?limit=1", accept=TYPE)[2])[2], 1, 4) == 1 + others
+    body = call(server, "GET", MINE + f"&limit=1&continue={token}", accept=TYPE)[2]
     message = opened(body)[2]
     assert field(message, 2, 1, 1) == b"two" and field(message, 1, 3) == b"" and field(message, 1, 4) is None
 
@@ -56,12 +60,12 @@ def test_a_long_list_is_whole(server):
     for i in range(2100):
         add_map(server, f"m{i:04}", {"a": "x" * (i % 300)})
     for _ in range(2):  # the second time from messages that are made
-        status, headers, body = call(server, "GET", MAPS, accept=TYPE)
+        status, headers, body = call(server, "GET", MINE, accept=TYPE)
         items = [v for n, v in fields(opened(body)[2]) if n == 2]
         assert [field(v, 1, 1).decode() for v in items] == [f"m{i:04}" for i in range(2100)]
         assert [len(field(v, 2, 2)) for v in items] == [i % 300 for i in range(2100)]
     call(server, "PATCH", MAPS + "/m0007", {"data": {"a": "new"}}, "application/merge-patch+json")
-    items = [v for n, v in fields(opened(call(server, "GET", MAPS, accept=TYPE)[2])[2]) if n == 2]
+    items = [v for n, v in fields(opened(call(server, "GET", MINE, accept=TYPE)[2])[2]) if n == 2]
     assert field(items[7], 2, 2) == b"new"
 
 
@@ -112,14 +116,14 @@ class Frames:
 
 def test_a_watch_in_protobuf(server):
     add_map(server, "one", {"a": "old"})
-    watch = Frames(server, MAPS + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+    watch = Frames(server, MINE + "&watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
     assert watch.answer.headers["Content-Type"] == TYPE + ";stream=watch"
     # The version of the end is that of the list.
     kind, version, of, message = watch.next()
     assert (kind, version, of, field(message, 1, 1)) == ("ADDED", "v1", "ConfigMap", b"one")
     kind, version, of, message = watch.next()
     assert (kind, of) == ("BOOKMARK", "ConfigMap") and field(message, 1, 12, 1) == b"k8s.io/initial-events-end"
-    metadata = Frames(server, MAPS + "?watch=1&resourceVersion=0", f"{TYPE};{META}")
+    metadata = Frames(server, MINE + "&watch=1&resourceVersion=0", f"{TYPE};{META}")
     assert metadata.next()[2] == "PartialObjectMetadata"
     call(server, "PATCH", MAPS + "/one", {"data": {"a": "new"}}, "application/merge-patch+json")
     kind, _, _, message = watch.next()
@@ -149,6 +153,9 @@ def test_every_kind_is_read_and_written(server):
         status, _, made = call(server, "POST", path, obj)
         if kind in NOT_WRITTEN:
             assert status == NOT_WRITTEN[kind], kind
+            if kind in NO_PROTOBUF:
+                assert call(server, "GET", path, accept=TYPE)[0] == 406, kind
+                continue
             assert opened(call(server, "GET", path, accept=TYPE)[2])[1] == kind + "List"
             continue
         assert status == 201, (kind, made)
@@ -183,6 +190,23 @@ def test_bodies_in_protobuf(server):
     assert call(server, "DELETE", MAPS + "/m", enveloped("v1", "DeleteOptions", b"\x08\x00"), TYPE)[0] == 200
 
 
+def test_evictions_in_protobuf(server):
+    pods = "/api/v1/namespaces/default/pods"
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    assert call(server, "POST", pods, pod)[0] == 201
+    path, name = pods + "/p/eviction", put(1, put(1, "p") + put(3, "default"))
+    status, _, answer = call(server, "POST", path, enveloped("v1", "Binding", name), TYPE)
+    assert status == 400 and "an Eviction of policy/v1, not Binding of v1" in answer["message"]
+    assert call(server, "POST", path, enveloped("policy/v1", "Eviction", b"\x0a\xff"), TYPE)[0] == 400
+    other = put(2, put(2, put(1, "another uid")))
+    assert call(server, "POST", path, enveloped("policy/v1", "Eviction", name + other), TYPE)[0] == 409
+    for options, left in ((put(5, "All"), 200), (b"\x08\x00", 404)):
+        body = enveloped("policy/v1", "Eviction", name + put(2, options))
+        status, headers, answer = call(server, "POST", path, body, TYPE, TYPE)
+        assert status == 201 and headers["Content-Type"] == TYPE and opened(answer)[1] == "Status"
+        assert call(server, "GET", pods + "/p")[0] == left
+
+
 def test_values_as_kubernetes_types(server):
     """Null, absent and canonical values of requests in JSON."""
     leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -212,7 +236,7 @@ def test_values_as_kubernetes_types(server):
 def test_a_collection_is_deleted_in_protobuf(server):
     add_map(server, "one")
     add_map(server, "two")
-    body = call(server, "DELETE", MAPS, accept=TYPE)[2]
+    body = call(server, "DELETE", MINE, accept=TYPE)[2]
     version, kind, message = opened(body)
     assert (version, kind) == ("v1", "ConfigMapList")
     assert [field(v, 1, 1) for n, v in fields(message) if n == 2] == [b"one", b"two"]

@@ -5,12 +5,12 @@ import threading
 import pytest
 from kubernetes import client, config, watch
 
-from test_api_kubectl import Server
+import api_server
 
 
 @pytest.fixture
 def server(tmp_path):
-    s = Server(tmp_path)
+    s = api_server.start(tmp_path)
     yield s
     s.stop()
 
@@ -36,27 +36,30 @@ def test_objects(api):
     assert e.value.status == 409
     api.patch_namespaced_config_map("a", "default", {"data": {"y": "3"}})
     assert api.read_namespaced_config_map("a", "default").data == {"x": "2", "y": "3"}
-    api.create_namespaced_config_map("default", client.V1ConfigMap(metadata=client.V1ObjectMeta(generate_name="g-")))
-    names = [o.metadata.name for o in api.list_namespaced_config_map("default").items]
+    generated = client.V1ObjectMeta(generate_name="g-", labels={"t": "1"})
+    api.create_namespaced_config_map("default", client.V1ConfigMap(metadata=generated))
+    names = [o.metadata.name for o in api.list_namespaced_config_map("default", label_selector="t=1").items]
     assert len(names) == 2 and names[0] == "a" and names[1].startswith("g-")
     api.delete_namespaced_config_map("a", "default", grace_period_seconds=0, propagation_policy="Background")
-    api.delete_collection_namespaced_config_map("default")
-    assert api.list_namespaced_config_map("default").items == []
+    api.delete_collection_namespaced_config_map("default", label_selector="t=1")
+    assert api.list_namespaced_config_map("default", label_selector="t=1").items == []
     with pytest.raises(client.ApiException) as e:
         api.read_namespaced_config_map("a", "default")
     assert e.value.status == 404
 
 
 def test_pages(api):
+    # Those that controllers of another server make; an answer with a selector has no remaining count.
+    others = [o.metadata.name for o in api.list_namespaced_config_map("default").items]
     for i in range(7):
         api.create_namespaced_config_map("default", config_map(f"c{i}"))
     page = api.list_namespaced_config_map("default", limit=3)
     seen = [o.metadata.name for o in page.items]
-    assert page.metadata.remaining_item_count == 4
+    assert page.metadata.remaining_item_count == 4 + len(others)
     while page.metadata._continue:
         page = api.list_namespaced_config_map("default", limit=3, _continue=page.metadata._continue)
         seen += [o.metadata.name for o in page.items]
-    assert seen == [f"c{i}" for i in range(7)]
+    assert seen == sorted([f"c{i}" for i in range(7)] + others)
 
 
 def test_a_watch_sees_changes_in_order(api):

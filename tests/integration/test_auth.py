@@ -403,7 +403,7 @@ def tls_lab():
     def lab(*args):
         return run([TENET, "lab", "--name", name, *args], timeout=180).stdout
     try:
-        lab("up", "--nodes", "2", "--tls")
+        lab("up", "--no-containers", "--nodes", "2", "--tls")
         yield pathlib.Path(f"/run/tenet/lab/{name}"), lab
     finally:
         lab("down")

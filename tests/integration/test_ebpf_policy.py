@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Network policy on a node of the datapath ebpf (node1) beside one with Open vSwitch: what test_networkpolicy.py asks of
 every datapath, and what is this one's own."""
-import json
 import pathlib
 
 import pytest
 
-from lab import TENET, run, wait_for
+from lab import TENET, map_rows, run, wait_for
 from netpol import Cluster, admin, expr, netpol
 from test_ebpf import configured, in_place, metrics
 from test_networkpolicy import (A, NODES, SERVES, SWAPPED, X, Y, Z, block, cases, enforce, judge_cases, lift,  # noqa: F401
@@ -34,8 +33,7 @@ def cluster(make_lab):
 
 
 def rows(cluster, name):
-    pin = pathlib.Path(cluster.lab.node("node1")["agentSocket"]).parent / "bpf/maps" / name
-    return json.loads(run(["bpftool", "-j", "map", "dump", "pinned", pin]).stdout)
+    return map_rows(pathlib.Path(cluster.lab.node("node1")["agentSocket"]).parent / "bpf/maps" / name)
 
 
 TABLES = ("tenet_classes", "tenet_blocks", "tenet_pairs", "tenet_port_sets")

@@ -16,7 +16,7 @@ import pytest
 
 import ha
 from ha import LEASES, THE_LEASE, Gone, namespace, node, register
-from lab import run, wait_for
+from lab import DEADLINE, run, wait_for
 
 SECONDS = float(os.environ.get("TENET_HA_SECONDS", "15"))
 
@@ -204,7 +204,7 @@ def test_etcd_away(world):
     assert m.call("POST", LEASES, register("kept", 1))[0] == 201
     version = m.call("GET", LEASES)[1]["metadata"]["resourceVersion"]
     watcher = ha.Watcher(masters, version, 1)
-    lines, stream = [], threading.Thread(target=lambda: watcher.watch(m), daemon=True)
+    lines, stream = [], threading.Thread(target=lambda: watcher.watch(m, quiet=DEADLINE), daemon=True)
     watcher.random.randrange = lambda a, b=None: 600  # seconds of the one watch
     watcher.take = lambda event: lines.append(event) or True
     stream.start()

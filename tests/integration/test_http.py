@@ -190,6 +190,8 @@ def test_curl_speaks_both_versions_on_one_port(start_master):
 @pytest.mark.parametrize("tls", [False, True])
 def test_many_watches_share_a_connection(start_master, tls):
     m = start_master(tls=tls)
+    # The controllers have begun their watches, which are counted with those of the test.
+    wait_for("the controllers' work", lambda: m.call("GET", "/apis/network.openshift.io/v1/clusternetworks/default")[0] == 200)
     c = m.h2()
     watches = [c.ask("GET", f"/api/v1/namespaces?watch=1&timeoutSeconds=600&n={i}") for i in range(100)]
     until(c, "the beginning", lambda: all(b"default" in w.body for w in watches))
@@ -209,6 +211,12 @@ def test_many_watches_share_a_connection(start_master, tls):
 
 # ---- limits ----
 
+def has_headers_of_all_answers(headers, audit_id=None):
+    headers = {name.lower(): value for name, value in headers.items()}
+    assert headers["cache-control"] == "no-cache, private" and headers["date"].endswith(" GMT")
+    assert headers["audit-id"] == audit_id if audit_id else re.fullmatch(r"[0-9a-f-]{36}", headers["audit-id"])
+
+
 def test_limits_are_told_as_status(start_master):
     m = start_master(maxBodyBytes=20000, maxURIBytes=2000, maxHeaderBytes=6000, headerTimeoutSeconds=1, bodyTimeoutSeconds=1)
     c = m.h2()
@@ -226,6 +234,10 @@ def test_limits_are_told_as_status(start_master):
         told = json.loads(body)
         assert (status, told["kind"], told["code"], told.get("reason")) == (code, "Status", code, reason)
     assert answer(c, c.ask("GET", "/healthz"))[0] == 200
+    told = run(["curl", "-s", "--http2-prior-knowledge", "-D", "-", "-o", "/dev/null", "-H", "Audit-Id: mine",
+                f"http://127.0.0.1:{m.port}{long}"]).stdout
+    assert told.startswith("HTTP/2 414")
+    has_headers_of_all_answers(dict(line.split(": ", 1) for line in told.splitlines()[1:] if line), "mine")
     texts = {
         413: f"POST /api/v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\n\r\n{'x' * 100}",
         414: f"GET {long} HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -237,6 +249,7 @@ def test_limits_are_told_as_status(start_master):
             s.sendall(text.encode())
             head, body = receive(s).split(b"\r\n\r\n", 1)
             assert head.startswith(b"HTTP/1.1 %d " % code) and b"Connection: close" in head
+            has_headers_of_all_answers(dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:]))
             assert json.loads(body)["code"] == code
     with m.raw() as s:  # a head that does not come
         s.sendall(b"GET /healthz HTTP/1.1\r\nHost:")

@@ -31,7 +31,7 @@ def test_two_labs_side_by_side(make_lab):
 def test_down_cleans_up_after_a_kill_in_the_middle(after):
     """kill -9 while the namespace 'after' is there already and the rest is not."""
     lab = Lab("kill", nodes=2)
-    proc = subprocess.Popen([TENET, "lab", "--name", lab.name, "up", "--nodes", "2"], stdout=subprocess.DEVNULL,
+    proc = subprocess.Popen([TENET, "lab", "--name", lab.name, "up", "--no-containers", "--nodes", "2"], stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL, env=lablib.environment())
     try:
         wait_for(f"namespace {after}", lambda: pathlib.Path(f"/run/netns/{lab.ns_name(after)}").exists()

@@ -77,6 +77,8 @@ def test_pods_of_a_member_get_no_more_than_restricted(c):
 
 def test_leave_to_use_privileged_is_given_to_users_and_accounts(c):
     wild = pod("wild", {"hostNetwork": True, "serviceAccountName": "router"})
+    assert 'serviceaccount "router" not found' in create(c, wild).stderr
+    c.kubectl("create", "serviceaccount", "router", "-n", "red")
     refused(create(c, wild), "spec.hostNetwork")
     c.role(None, "scc-privileged", {"apiGroups": ["security.openshift.io"], "verbs": ["use"],
                                     "resources": ["securitycontextconstraints"], "resourceNames": ["privileged"]})

@@ -10,14 +10,14 @@ import pathlib
 import pytest
 
 import record_api
-from test_api_kubectl import Server
+import api_server
 
 RECORDED = pathlib.Path(__file__).parent / "recorded"
 
 
 @pytest.fixture
 def server(tmp_path):
-    s = Server(tmp_path)
+    s = api_server.Server(tmp_path)
     yield s
     s.stop()
 

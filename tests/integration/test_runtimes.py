@@ -219,7 +219,9 @@ def test_mistakes_in_the_object_are_refused_by_name(own, cni, box):
     for name, annotations, ports, word in (
             ("odd-rate", {"kubernetes.io/ingress-bandwidth": "fast"}, (), "kubernetes.io/ingress-bandwidth"),
             ("low-rate", {"kubernetes.io/egress-bandwidth": "10"}, (), "1k-1P"),
-            ("twice", {}, [{"containerPort": 1, "hostPort": 7}, {"containerPort": 2, "hostPort": 7}], "7/tcp")):
+            # The API itself refuses two that are equal; here one is for all addresses, the other for one of them.
+            ("twice", {}, [{"containerPort": 1, "hostPort": 7},
+                           {"containerPort": 2, "hostPort": 7, "hostIP": own.ip["node1"]}], "7/tcp")):
         pod_object(own, name, annotations=annotations, ports=ports)
         b = box(name)
         out = cni.refused(b)

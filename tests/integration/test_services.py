@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 from scapy.all import ICMP, IP, UDP, Ether, Raw
 
-from lab import TENET, environment, run, wait_for
+from lab import TENET, environment, map_rows, run, wait_for
 from netns import Tap, udp_socket
 from test_packets import mac_of
 from traffic import ECHO, TALKER, finish, said, start
@@ -213,9 +213,7 @@ class Services:
         return [f for f in out.splitlines() if text in f]
 
     def rows(self, name, node="node1"):
-        """[(key, value)] of a map of the datapath ebpf, as bytes."""
-        dump = json.loads(run(["bpftool", "-j", "map", "dump", "pinned", self.lab.folder(node) / "run/bpf/maps" / name]).stdout)
-        return [tuple([int(x, 16) for x in row[part]] for part in ("key", "value")) for row in dump]
+        return map_rows(self.lab.folder(node) / "run/bpf/maps" / name)
 
     def serves(self, ip, node="node1"):
         return self.lab.serves(node, ip)
@@ -456,6 +454,41 @@ def test_new_connections_are_spread_evenly(one):
             # 300 throws of a fair die: six standard deviations are never seen.
             n, p = 300, 1 / len(pods)
             assert all(abs(k - n * p) < 6 * (n * p * (1 - p)) ** 0.5 for k in counts.values()), counts
+
+
+def test_one_source_port_reaches_one_endpoint_through_two_services(one):
+    """Both connections have the same addresses and ports once they are translated; so have the errors about them."""
+    s = one
+    code = """if True:
+        import socket, sys
+        def answer(x):
+            try:
+                return x.recv(64).decode().partition(" ")[0]
+            except OSError as e:
+                return type(e).__name__
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+            made = []
+            for ip in sys.argv[1:]:
+                x = socket.socket(socket.AF_INET, kind)
+                x.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                x.bind(("0.0.0.0", 0 if not made else made[0].getsockname()[1]))
+                x.settimeout(5)
+                try:
+                    x.connect((ip, 80))
+                    x.send(b"?")
+                except OSError:
+                    pass
+                made.append(x)
+            print(*[answer(x) for x in made])
+    """
+    for pod in (s.b, s.c, s.a):
+        names = [f"twin{i}{pod.name.split('/')[-1]}" for i in range(3)]
+        ips = [s.service(name, [pod]) for name in names]
+        assert s.a.ns(["/usr/bin/python3", "-c", code, *ips]).stdout.split() == [pod.ip] * 6
+        for name, ip in zip(names, ips):
+            s.endpoints(name, [pod], port=PORT + 1000)
+            wait_for("the other port", lambda ip=ip, pod=pod: s.translates(ip, pod.ip, port=PORT + 1000))
+        assert s.a.ns(["/usr/bin/python3", "-c", code, *ips]).stdout.split()[:3] == ["ConnectionRefusedError"] * 3
 
 
 def test_affinity_keeps_to_an_endpoint_while_it_is_there(one):

@@ -35,8 +35,9 @@ def fill(m, n):
     for i in range(n):
         status, obj = m.call("POST", LEASES, register(f"x{i}", i + 1))
         assert status == 201, obj
-    for i in range(0, n, 3):
-        assert m.call("PUT", f"{LEASES}/x{i}", register(f"x{i}", 1000 + i))[0] == 200
+        if i % 3 == 0:
+            obj["spec"]["holderIdentity"] = str(1000 + i)
+            assert m.call("PUT", f"{LEASES}/x{i}", obj)[0] == 200
     assert m.call("DELETE", f"{LEASES}/x1")[0] == 200
 
 

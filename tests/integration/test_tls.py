@@ -147,7 +147,8 @@ def test_auto_serves_kubectl_and_our_client(start_master):
 
 def test_auto_makes_its_files_once_and_keys_are_private(start_master):
     m = start_master(auto=True)
-    names = ["ca.crt", "ca.key", "server.crt", "server.key", "sa.key", "admin.kubeconfig"]
+    names = ["ca.crt", "ca.key", "server.crt", "server.key", "kubelet-client.crt", "kubelet-client.key", "sa.key",
+             "admin.kubeconfig"]
     before = {n: (m.pki / n).read_text() for n in names}
     assert stat.S_IMODE(os.stat(m.pki).st_mode) == 0o700
     for n in names:

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from record_objects import OBJECTS
-from test_api_kubectl import Server
+import api_server
 
 # The kinds that a scheduler, a controller manager and a kubelet list: group, plural, and what is said of a new object.
 STORED = {"Deployment": "no controller of Tenet makes the ReplicaSets of a Deployment",
@@ -18,24 +18,21 @@ STORED = {"Deployment": "no controller of Tenet makes the ReplicaSets of a Deplo
           "ReplicationController": "no controller of Tenet makes the pods of a ReplicationController",
           "Job": "no controller of Tenet makes the pods of a Job",
           "CronJob": "no controller of Tenet makes the Jobs of a CronJob",
-          "PodDisruptionBudget": "evictions do not count budgets",
           "HorizontalPodAutoscaler": "no controller of Tenet changes the number of pods",
-          "PersistentVolume": "no component of Tenet binds or mounts volumes",
-          "PersistentVolumeClaim": "no component of Tenet binds or makes volumes",
+          "PersistentVolume": "no component of Tenet binds volumes to claims; nodes mount those that an administrator has bound",
+          "PersistentVolumeClaim": "no component of Tenet binds claims or makes volumes; nodes mount claims that an administrator has bound",
           "StorageClass": "no component of Tenet makes volumes",
           "CSINode": "no component of Tenet attaches or mounts volumes",
           "CSIDriver": "no component of Tenet attaches or mounts volumes",
           "CSIStorageCapacity": "no scheduler of Tenet looks at the capacity of storage",
           "VolumeAttachment": "no component of Tenet attaches or mounts volumes",
           "PodTemplate": "no controller of Tenet makes pods of a PodTemplate",
-          "ControllerRevision": "no controller of Tenet goes back to a revision",
-          "PriorityClass": "no scheduler of Tenet orders pods by priority",
-          "RuntimeClass": "no component of Tenet runs pods by runtime class"}
+          "ControllerRevision": "no controller of Tenet goes back to a revision"}
 
 
 @pytest.fixture
 def server(tmp_path):
-    s = Server(tmp_path)
+    s = api_server.start(tmp_path)
     yield s
     s.stop()
 
