@@ -213,8 +213,9 @@ def test_templates_of_pods_are_judged_too(c):
         path = (f"/apis/{group}" if "/" in group else f"/api/{group}") + f"/namespaces/red/{kind}"
         for field, spec in escalations.pods().items():
             full = {"containers": [{"name": "c", "image": "i"}], **spec}
+            selector = {"a": "b"} if kind == "replicationcontrollers" else {"matchLabels": {"a": "b"}}
             body = {"metadata": {"name": "t"}, "template": template(full),
-                    "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template(full)}}
+                    "spec": {"selector": selector, "template": template(full)}}
             assert c.ask(c.ada, "POST", path, body)[0] in (403, 422), (kind, field)
     assert json.dumps(known)
 
