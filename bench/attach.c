@@ -152,7 +152,8 @@ static void set_up(const char *datapath)
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
 
-    free(lab_run((const char *const[]){"up", "--nodes", "1", "--datapath", datapath, NULL}));
+    free(lab_run((const char *const[]){"up", "--no-containers", "--nodes", "1", "--datapath",
+                                       datapath, NULL}));
     CLEANUP_FREE char *text = lab_run((const char *const[]){"status", "-o", "json", NULL});
     CLEANUP(json_free) struct json *status = NULL;
     if (json_parse(text, strlen(text), &status, &e) < 0) {

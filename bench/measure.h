@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmarks in C share: times, quantiles, the numbers of their command lines, and results
- * for tools/bench.  A benchmark that cannot go on says why and exits. */
+/* Common functions of the benchmarks in C: times, quantiles, numbers of the command line, and
+ * results for tools/bench.  A benchmark that cannot go on says why and exits. */
 #pragma once
 
 #include <stddef.h>
