@@ -30,6 +30,7 @@ struct container {
     int64_t created_ns, started_ns, finished_ns;
     int32_t end_code;
     const char *end_reason;
+    bool collected; /* containerd has published the end, and "CRI" does not know it yet. */
     struct loop_timer *lag, *stop;
 };
 
@@ -274,9 +275,17 @@ static void publish(struct fake_cri *f, const char *topic, const char *id, const
     }
     if (f->events == FAKE_CRI_EVENTS_CONTAINERD && topic) {
         CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-        bool exited = streq(topic, "/tasks/exit");
-        pb_format(&b, exited ? &containerd_exit_shape : &containerd_id_shape,
-                  &(struct containerd_exit){id, id});
+        const struct container *c = find_container(f, id);
+        int64_t ns = c ? c->finished_ns : now(f);
+        struct containerd_exit end = {id, id};
+        struct containerd_delete whole = {id, c ? c->end_code : 0, ns / 1000000000,
+                                          ns % 1000000000};
+        bool exited = streq(topic, "/tasks/exit"), deleted = streq(topic, "/tasks/delete");
+        pb_format(&b,
+                  exited    ? &containerd_exit_shape
+                  : deleted ? &containerd_delete_shape
+                            : &containerd_id_shape,
+                  deleted ? (void *) &whole : (void *) &end);
         send_event(f, CONTAINERD_EVENTS,
                    &(struct containerd_envelope){"k8s.io", topic, "containerd.events.Any",
                                                  strbuf_cstr(&b), b.size});
@@ -285,22 +294,36 @@ static void publish(struct fake_cri *f, const char *topic, const char *id, const
 
 /* ---- ends of processes ---- */
 
-static void settle_exit(void *ctx)
+static void settle_exit(struct container *c)
 {
-    struct container *c = ctx;
     struct fake_cri *f = c->fake;
+    if (!c->collected) {
+        publish(f, "/tasks/delete", c->id, c->seen.sandbox_id, false);
+    }
+    c->collected = false;
     c->seen.ending = false;
     c->seen.state = RUNTIME_EXITED;
     c->seen.exit_code = c->end_code;
     c->seen.reason = c->end_reason;
-    c->finished_ns = now(f);
-    publish(f, "/tasks/delete", c->id, c->seen.sandbox_id, true);
+    publish(f, NULL, c->id, c->seen.sandbox_id, true);
     struct call *call;
     LIST_FOREACH (call, struct call, node, &f->calls) {
         if (call->stops && streq(call->stops, c->id)) {
             answer_call(call, &(struct cri_text){0});
         }
     }
+}
+
+static void on_lag(void *ctx)
+{
+    struct container *c = ctx;
+    if (c->collected) {
+        settle_exit(c);
+        return;
+    }
+    c->collected = true;
+    loop_timer_arm(c->lag, c->fake->exit_lag_ms - c->fake->exit_lag_ms / 2);
+    publish(c->fake, "/tasks/delete", c->id, c->seen.sandbox_id, false);
 }
 
 static void end_process(struct container *c, int32_t code, const char *reason)
@@ -314,10 +337,11 @@ static void end_process(struct container *c, int32_t code, const char *reason)
     c->seen.ending = true;
     c->end_code = code;
     c->end_reason = reason;
+    c->finished_ns = now(c->fake);
     loop_timer_disarm(c->stop);
     publish(c->fake, "/tasks/exit", c->id, c->seen.sandbox_id, false);
     if (c->fake->exit_lag_ms) {
-        loop_timer_arm(c->lag, c->fake->exit_lag_ms);
+        loop_timer_arm(c->lag, c->fake->exit_lag_ms / 2);
     } else {
         settle_exit(c);
     }
@@ -528,7 +552,7 @@ static void create_container(struct fake_cri *f, struct call *call)
     }
     c->id = new_id(f, 'c');
     c->created_ns = now(f);
-    c->lag = loop_timer_new(f->loop, settle_exit, c);
+    c->lag = loop_timer_new(f->loop, on_lag, c);
     c->stop = loop_timer_new(f->loop, on_stop, c);
     c->seen = (struct fake_container){.id = c->id,
                                       .sandbox_id = c->request.sandbox_id,

@@ -116,7 +116,8 @@ void fake_cri_start(struct fake_cri *f);
 void fake_cri_set_events(struct fake_cri *f, enum fake_cri_events events);
 /* The next 'n' events vanish. */
 void fake_cri_lose_events(struct fake_cri *f, unsigned n);
-/* A status shows an exit only so long after containerd's event of it; 0 is the default. */
+/* A status shows an exit only so long after containerd's first event of it, and half of that after
+ * the second; 0 is the default. */
 void fake_cri_set_exit_lag_ms(struct fake_cri *f, uint32_t ms);
 /* The condition NetworkReady is false with this message; NULL: it is true. */
 void fake_cri_set_network_message(struct fake_cri *f, const char *message);

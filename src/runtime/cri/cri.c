@@ -249,7 +249,8 @@ static void end_status(struct runtime_call *call, const struct cri_status *s)
 }
 
 /* Ends the call with an answer that was parsed. */
-static void end_parsed(struct runtime_call *call, enum cri_method_id method, const void *answer)
+static void end_parsed(const struct cri *c, struct runtime_call *call, enum cri_method_id method,
+                       const void *answer)
 {
     const struct cri_version *version = answer;
     const struct cri_sandboxes *sandboxes = answer;
@@ -279,9 +280,11 @@ static void end_parsed(struct runtime_call *call, enum cri_method_id method, con
             runtime_end_error(call, -ENOENT, "no such container");
             return;
         }
+        cri_events_correct(c->events, containers);
         runtime_end_containers(call, containers->v, 1);
         return;
     case CRI_LIST_CONTAINERS:
+        cri_events_correct(c->events, containers);
         runtime_end_containers(call, containers->v, containers->n);
         return;
     case CRI_EXEC_SYNC:
@@ -317,6 +320,7 @@ static void end_parsed(struct runtime_call *call, enum cri_method_id method, con
 static void on_answer(void *ctx, const struct rpc_result *r)
 {
     struct cri_call *call = ctx;
+    const struct cri *c = call->cri;
     struct runtime_call *ends = call->call;
     enum cri_method_id method = call->method;
     call_free(call);
@@ -343,7 +347,7 @@ static void on_answer(void *ctx, const struct rpc_result *r)
         runtime_end_error(ends, -EIO, "the runtime's answer is not as CRI v1 has it");
         return;
     }
-    end_parsed(ends, method, &answer);
+    end_parsed(c, ends, method, &answer);
 }
 
 /* ---- calls ---- */

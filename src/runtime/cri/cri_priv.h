@@ -56,3 +56,5 @@ struct cri_events *cri_events_free(struct cri_events *ev);
 void cri_events_start(struct cri_events *ev);
 /* The connection is gone, with all calls. */
 void cri_events_stop(struct cri_events *ev);
+/* Gives the containers of an answer the ends that the runtime has published and not noted yet. */
+void cri_events_correct(const struct cri_events *ev, const struct cri_containers *c);

@@ -2,8 +2,10 @@
 /* What changes in the runtime: CRI's own events (GetContainerEvents, from containerd 1.7 on), else
  * those of containerd, which serves them on the same socket, else a resync every second.
  *
- * containerd publishes the exit of a process before its CRI plug-in knows of it. So an exit is told
- * when a status says that the container, or sandbox, does not run. */
+ * containerd publishes an exit twice: when the process ends, and when its output has been read to
+ * the end ("/tasks/delete"). The CRI plug-in notes the end of a container some 20 ms after that, on
+ * the disk.  So the second event is told at once, and answers about the container are corrected
+ * until the plug-in has noted it.  A sandbox's end is told when its status shows it. */
 #include "base/mem.h"
 #include "runtime/cri/cri_priv.h"
 
@@ -41,6 +43,9 @@ struct cri_exit {
     bool is_sandbox; /* No container has the id. */
     bool exited;     /* Else a process of it was killed for want of memory, maybe not the first. */
     bool oom;
+    bool collected; /* The end of a container was published whole: the next two members are set. */
+    int32_t exit_code;
+    int64_t finished_ns;
     uint64_t since_ms, wait_ms;
     struct loop_timer *timer;
     struct rpc_call *status;
@@ -57,6 +62,11 @@ static void exit_free(struct cri_exit *x)
     loop_timer_free(x->timer);
     free(x->id);
     free(x);
+}
+
+static const char *reason_of(const struct cri_exit *x)
+{
+    return x->oom ? "OOMKilled" : x->exit_code ? "Error" : "Completed";
 }
 
 /* Tells the owner; 'ev' may be freed by it. */
@@ -113,8 +123,9 @@ static void on_look(void *ctx, const struct rpc_result *r)
         reason_known = !x->oom || !containers.n || streq(containers.v->reason, "OOMKilled") ||
                        loop_now_ms(x->ev->c->loop) - x->since_ms >= OOM_MS;
     }
-    if (runs && !x->exited && loop_now_ms(x->ev->c->loop) - x->since_ms >= OOM_MS) {
-        exit_free(x); /* Another process than the first was killed. */
+    if ((!runs && x->collected) ||
+        (runs && !x->exited && loop_now_ms(x->ev->c->loop) - x->since_ms >= OOM_MS)) {
+        exit_free(x); /* It has been told, or another process than the first was killed. */
     } else if (runs || !reason_known) {
         look_again(x);
     } else {
@@ -189,6 +200,22 @@ static void on_exit_event(struct cri_events *ev, struct pb_store *store,
     }
 }
 
+static void on_delete_event(struct cri_events *ev, struct pb_store *store,
+                            const struct containerd_envelope *env)
+{
+    struct containerd_delete end;
+    if (pb_parse(store, &containerd_delete_shape, env->event, env->event_size, &end) < 0 ||
+        !*end.container_id) {
+        return;
+    }
+    struct cri_exit *x = expect_exit(ev, end.container_id, LOOK_MIN_MS);
+    x->exited = true;
+    x->collected = true;
+    x->exit_code = (int32_t) end.exit_status;
+    x->finished_ns = end.at_s * 1000000000 + end.at_ns;
+    runtime_tell_changed(ev->c->owner, end.container_id, end.container_id);
+}
+
 static void on_containerd_event(struct cri_events *ev, const char *p, size_t size)
 {
     CLEANUP_PB_STORE struct pb_store store = PB_STORE_INIT(CRI_STORE_MAX);
@@ -205,13 +232,14 @@ static void on_containerd_event(struct cri_events *ev, const char *p, size_t siz
         on_exit_event(ev, &store, &env);
         return;
     }
+    if (streq(env.topic, "/tasks/delete")) {
+        on_delete_event(ev, &store, &env);
+        return;
+    }
     if (pb_parse(&store, &containerd_id_shape, env.event, env.event_size, &id) < 0 || !*id.text) {
         return;
     }
-    if (streq(env.topic, "/tasks/delete")) {
-        /* The plug-in has collected the exit and is about to note it. */
-        expect_exit(ev, id.text, 0)->exited = true;
-    } else if (streq(env.topic, "/tasks/oom")) {
+    if (streq(env.topic, "/tasks/oom")) {
         expect_exit(ev, id.text, LOOK_FIRST_MS)->oom = true;
     } else {
         runtime_tell_changed(ev->c->owner, id.text, id.text);
@@ -277,6 +305,21 @@ static void on_timer(void *ctx)
 }
 
 /* ---- interface ---- */
+
+void cri_events_correct(const struct cri_events *ev, const struct cri_containers *c)
+{
+    const struct cri_exit *x;
+    LIST_FOREACH (x, const struct cri_exit, node, &ev->exits) {
+        for (size_t i = 0; x->collected && i < c->n; i++) {
+            if (c->v[i].state == RUNTIME_RUNNING && streq(c->v[i].id, x->id)) {
+                c->v[i].state = RUNTIME_EXITED;
+                c->v[i].exit_code = x->exit_code;
+                c->v[i].finished_ns = x->finished_ns;
+                c->v[i].reason = reason_of(x);
+            }
+        }
+    }
+}
 
 struct cri_events *cri_events_new(struct cri *c)
 {

@@ -265,6 +265,14 @@ static const struct pb_row exit_rows[] = {
     ROW(2, TEXT, containerd_exit, exec_id),
 };
 const struct pb_shape containerd_exit_shape = PB_SHAPE(struct containerd_exit, exit_rows);
+SHAPE(deleted_at, containerd_delete, ROW(1, I64, containerd_delete, at_s),
+      ROW(2, I64, containerd_delete, at_ns));
+static const struct pb_row delete_rows[] = {
+    ROW(1, TEXT, containerd_delete, container_id),
+    ROW(3, I64, containerd_delete, exit_status),
+    VIEW(4, &deleted_at),
+};
+const struct pb_shape containerd_delete_shape = PB_SHAPE(struct containerd_delete, delete_rows);
 const struct pb_shape containerd_id_shape = PB_SHAPE(struct cri_text, text_rows);
 
 /* ---- methods ---- */

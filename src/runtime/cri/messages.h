@@ -134,7 +134,7 @@ struct cri_sandboxes {
     size_t n;
 };
 struct cri_containers {
-    const struct runtime_container *v;
+    struct runtime_container *v;
     size_t n;
 };
 struct cri_images {
@@ -164,5 +164,13 @@ struct containerd_exit {
     const char *container_id, *exec_id;
 };
 extern const struct pb_shape containerd_exit_shape;
+/* TaskDelete: the exit of a container's first process, which containerd publishes when its output
+ * has been read to the end. */
+struct containerd_delete {
+    const char *container_id;
+    int64_t exit_status;
+    int64_t at_s, at_ns; /* When it ended: seconds since 1970, and nanoseconds more. */
+};
+extern const struct pb_shape containerd_delete_shape;
 /* A struct cri_text: the id with which the other events of tasks and containers begin. */
 extern const struct pb_shape containerd_id_shape;

@@ -315,7 +315,7 @@ static void test_errors(void **state)
     assert_non_null(strstr(f->text, "reserved"));
 }
 
-/* An exit is told, once its status shows it. */
+/* An exit is told, once answers show it. */
 static void tell_exit(struct fixture *f)
 {
     char s[80], c[80];
@@ -339,8 +339,28 @@ static void tell_exit(struct fixture *f)
 static void test_exits_by_events_of_containerd(void **state)
 {
     struct fixture *f = *state;
-    fake_cri_set_exit_lag_ms(f->fake, 120);
+    fake_cri_set_exit_lag_ms(f->fake, 2000);
     tell_exit(f);
+    /* The runtime's own status does not show it yet; lists do, as the first answer did. */
+    const struct fake_container *c = fake_cri_container_at(f->fake, 0);
+    assert_int_equal(c->state, RUNTIME_RUNNING);
+    assert_string_equal(f->id, "Error");
+    int64_t finished_ns = f->container.finished_ns;
+    assert_true(finished_ns > 0);
+    runtime_list_containers(f->runtime, "u1", on_containers, f);
+    wait_for(f, &f->ended);
+    assert_int_equal(f->container.state, RUNTIME_EXITED);
+    assert_int_equal(c->state, RUNTIME_RUNNING);
+    /* When it does, nothing has changed. */
+    f->changed = false;
+    for (unsigned i = 0; i < 100 && c->state == RUNTIME_RUNNING; i++) {
+        loop_run_until(f->loop, &f->changed, 100);
+    }
+    loop_run_until(f->loop, &f->changed, 600); /* Longer than between two looks. */
+    assert_false(f->changed);
+    assert_int_equal(state_of(f, c->id), RUNTIME_EXITED);
+    assert_int_equal(f->container.exit_code, 3);
+    assert_true(f->container.finished_ns == finished_ns);
     /* Asked once, while the connection lives. */
     assert_int_equal(fake_cri_calls(f->fake, "GetContainerEvents"), 1);
     assert_int_equal(fake_cri_calls(f->fake, "Subscribe"), 1);
