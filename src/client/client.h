@@ -116,6 +116,9 @@ struct informer *informer_new_in(struct api_client *c, struct loop *l, const cha
 /* Call it right after informer_new.  The copy has keys without objects: 'old', and 'obj' of
  * 'deleted', are NULL, and informer_get finds nothing. */
 void informer_keep_keys_only(struct informer *i);
+/* Call it right after informer_new.  The objects of the copy have their metadata only, as 'old' and
+ * 'obj' of 'deleted' then have: for listeners that keep whole objects themselves. */
+void informer_keep_metadata_only(struct informer *i);
 /* Call it right after the informer is made.  A server that does not know the kind (404) counts as
  * having no object of it, if all listeners call this; the list is requested again later.  A
  * listener that is added afterwards gets the empty list, too. */

@@ -20,13 +20,13 @@ struct source {
     struct hmap objects;   /* Map of 'struct entry'. */
     struct list order;     /* The entries in the order of arrival. */
     bool copies;           /* A listener needs the copy. */
-    bool keys_only;
-    bool metadata; /* The list has metadata only. */
-    bool begins;   /* A list was requested, and none of its pages has arrived. */
-    bool listing;  /* Pages are arriving. */
-    bool complete; /* At least one list was complete. */
-    bool expired;  /* Listeners that are added now need a new list. */
-    char *lost;    /* The reason why the server cannot be reached; NULL: it can. */
+    bool keys_only, metadata_only; /* What the copy has of each object. */
+    bool metadata;                 /* The list has metadata only. */
+    bool begins;                   /* A list was requested, and none of its pages has arrived. */
+    bool listing;                  /* Pages are arriving. */
+    bool complete;                 /* At least one list was complete. */
+    bool expired;                  /* Listeners that are added now need a new list. */
+    char *lost;                    /* The reason why the server cannot be reached; NULL: it can. */
     struct loop_task settle;
 };
 
@@ -176,6 +176,20 @@ static bool end_calls(struct source *s)
     return release(s);
 }
 
+/* What the copy has of '*obj', which is taken over if it is the whole object. */
+static struct json *kept(const struct source *s, struct json **obj)
+{
+    if (s->keys_only) {
+        return NULL;
+    }
+    if (!s->metadata_only) {
+        return TAKE(*obj);
+    }
+    struct json *o = json_object();
+    json_set(o, "metadata", json_clone(json_get(*obj, "metadata")));
+    return o;
+}
+
 /* Takes 'obj' over. */
 static void object_changed(void *ctx, struct json *obj)
 {
@@ -198,7 +212,7 @@ static void object_changed(void *ctx, struct json *obj)
         en = en ? en : add_entry(s, key);
         en->version = hash;
         en->seen = true;
-        en->obj = s->keys_only ? NULL : TAKE(unkept);
+        en->obj = kept(s, &unkept);
     }
     s->delivering++;
     EACH_FOLLOWER(i, s)
@@ -506,6 +520,12 @@ void informer_keep_keys_only(struct informer *i)
 {
     assert(!i->source->set);
     i->source->keys_only = true;
+}
+
+void informer_keep_metadata_only(struct informer *i)
+{
+    assert(!i->source->set);
+    i->source->metadata_only = true;
 }
 
 void informer_set_optional(struct informer *i)

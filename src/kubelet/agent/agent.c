@@ -108,11 +108,7 @@ static void pod_changed(void *ctx, const char *key, const struct json *old, cons
 
 static void pod_deleted(void *ctx, const char *key, const struct json *obj)
 {
-    struct kubelet *k = ctx;
-    if (!manifest_mirror_of(obj)) {
-        set_pod(k, obj); /* Its last state has the grace of its deletion. */
-    }
-    object_gone(k, obj);
+    object_gone(ctx, obj);
 }
 
 /* What the runtime has beside the pods of the API and of manifests is ended, once all are known. */
@@ -338,6 +334,7 @@ static void node_changed(void *ctx, const char *key, const struct json *old, con
     if (!k->pod_informer) {
         CLEANUP_FREE char *selector = xasprintf("spec.nodeName=%s", k->cfg->node_name);
         k->pod_informer = informer_new(k->client, k->loop, "v1", "pods", selector, &ops, k);
+        informer_keep_metadata_only(k->pod_informer); /* The workers have the pods. */
     }
 }
 

@@ -24,6 +24,7 @@ static void retry(struct worker *w, const char *what, const char *text)
 static void patched(void *ctx, int error, const char *text, struct json *obj)
 {
     struct worker *w = ctx;
+    CLEANUP(json_free) struct json *sent = TAKE(w->sent);
     w->patch = NULL;
     w->pods->stats.status_writes++;
     if (error == 0 && w->is_static && !streq_null(w->mirror_uid, pod_uid(obj))) {
@@ -32,10 +33,9 @@ static void patched(void *ctx, int error, const char *text, struct json *obj)
     }
     if (error == 0) {
         w->patch_failures = 0;
-        json_free(w->stored);
-        w->stored = json_get(obj, "status") ? json_clone(json_get(obj, "status")) : NULL;
+        worker_set_stored(w, json_get(obj, "status"));
         /* The server may have another form of it, which is as good. */
-        w->written = json_equal(w->sent, w->status);
+        w->written = json_equal(sent, w->status);
         worker_wake(w);
         return;
     }
@@ -67,12 +67,11 @@ void status_write(struct worker *w)
         loop_timer_armed(w->patch_timer)) {
         return;
     }
-    CLEANUP(json_free) struct json *patch = pod_status_patch(w->stored, w->status, uid);
+    CLEANUP(json_free) struct json *patch = pod_status_patch(worker_stored(w), w->status, uid);
     if (!patch) {
         w->written = true;
         return;
     }
-    json_free(w->sent);
     w->sent = json_clone(w->status);
     CLEANUP_FREE char *path = api_path("v1", "pods", w->ns, w->name, "status");
     w->patch = api_request(w->pods->c.client, "PATCH", path,

@@ -433,20 +433,38 @@ void worker_admit(struct worker *w)
     }
 }
 
+const struct json *worker_stored(const struct worker *w)
+{
+    return w->is_static ? w->mirrored : json_get(w->pod, "status");
+}
+
+/* What was written stays so if the API has nothing else. */
+static void compare_stored(struct worker *w, const struct json *status)
+{
+    const struct json *stored = worker_stored(w);
+    w->written = w->written && stored && status && json_equal(stored, status);
+}
+
 void worker_set_stored(struct worker *w, const struct json *status)
 {
-    w->written = w->written && w->stored && status && json_equal(w->stored, status);
-    json_free(w->stored);
-    w->stored = status ? json_clone(status) : NULL;
+    compare_stored(w, status);
+    if (w->is_static) {
+        json_free(w->mirrored);
+        w->mirrored = status ? json_clone(status) : NULL;
+    } else if (status) {
+        json_set(w->pod, "status", json_clone(status));
+    } else {
+        json_remove(w->pod, "status");
+    }
 }
 
 void worker_set_pod(struct worker *w, const struct json *pod)
 {
+    if (!w->is_static) {
+        compare_stored(w, json_get(pod, "status"));
+    }
     json_free(w->pod);
     w->pod = json_clone(pod);
-    if (!w->is_static) {
-        worker_set_stored(w, json_get(pod, "status"));
-    }
     if (w->work == POD_SYNC && !w->frozen && w->pods->c.volumes) {
         volumes_set_pod(w->pods->c.volumes, pod);
     }
@@ -517,7 +535,7 @@ void worker_free(void *v)
     said_done(&w->volume_trouble);
     json_free(w->pod);
     json_free(w->status);
-    json_free(w->stored);
+    json_free(w->mirrored);
     json_free(w->sent);
     free(w->mirror_uid);
     free(w->uid);

@@ -96,9 +96,9 @@ struct worker {
     unsigned sandbox_failures;
 
     /* The status at the API. */
-    struct json *stored; /* As last read or written. */
+    struct json *mirrored; /* Of a static pod's mirror, as last read or written. */
     struct api_call *patch;
-    struct json *sent; /* The status of the last request. */
+    struct json *sent; /* The status of the request under way. */
     bool written;      /* The API has 'status'. */
     struct api_call *remove;
     unsigned patch_failures;
@@ -119,7 +119,8 @@ void worker_admit(struct worker *w);
 /* The pods that use what they request of the node: an owned list of borrowed objects. */
 const struct json **workers_admitted(const struct workers *p, size_t *ret_n);
 void worker_set_pod(struct worker *w, const struct json *pod);
-/* The status as the API has it. */
+/* The status as the API has it; that of an object of the API is a member of 'pod'. */
+const struct json *worker_stored(const struct worker *w);
 void worker_set_stored(struct worker *w, const struct json *status);
 void worker_wake(struct worker *w);  /* Plans again. */
 void worker_dirty(struct worker *w); /* Reads the runtime, then plans again. */

@@ -393,7 +393,9 @@ void volumes_set_pod(struct volumes *v, const struct json *pod)
     bool is_new = !p;
     p = p ? p : pod_new(v, uid);
     json_free(p->pod);
-    p->pod = json_clone(pod);
+    p->pod = json_object(); /* The status, which no volume needs, is as large as the rest. */
+    json_set(p->pod, "metadata", json_clone(json_get(pod, "metadata")));
+    json_set(p->pod, "spec", json_clone(json_get(pod, "spec")));
     if (!is_new) {
         volumes_objects_changed(v, uid);
         return;

@@ -426,6 +426,53 @@ static void a_quiet_watch_is_no_loss(void **state)
     loop_free(h.loop);
 }
 
+static const char *uid_of(const struct json *obj)
+{
+    return json_get_string(json_path(obj, "metadata", "uid", NULL));
+}
+
+static void changed_with_metadata(void *ctx, const char *key, const struct json *old,
+                                  const struct json *obj)
+{
+    assert_non_null(json_get(obj, "netid")); /* The new object is whole. */
+    if (old) {
+        assert_string_equal(uid_of(old), uid_of(obj));
+        assert_null(json_get(old, "netid"));
+    }
+    note(ctx, old ? "~" : "+", key);
+}
+
+static void deleted_with_metadata(void *ctx, const char *key, const struct json *obj)
+{
+    assert_non_null(uid_of(obj));
+    assert_null(json_get(obj, "netid"));
+    note(ctx, "-", key);
+}
+
+static void a_copy_may_have_metadata_only(void **state)
+{
+    static const struct informer_ops metadata_ops = {
+        .changed = changed_with_metadata, .deleted = deleted_with_metadata, .synced = on_synced};
+    struct harness *h = harness_new(NULL, NULL);
+    CLEANUP_FREE char *url = harness_url(h);
+    struct mirror m = {.h = h, .log = STRBUF_INIT};
+    struct err e = {0};
+    free(make_net(h, "a", 11, NULL));
+    assert_int_equal(api_client_new(h->loop, url, "test", &m.client, &e), 0);
+    m.informer = informer_new(m.client, h->loop, "network.openshift.io/v1", "netnamespaces", NULL,
+                              &metadata_ops, &m);
+    informer_keep_metadata_only(m.informer);
+    expect(&m, "+a ! ");
+    set_id(h, "a", 20);
+    expect(&m, "~a ");
+    assert_non_null(uid_of(informer_get(m.informer, "a")));
+    assert_int_equal(id_of(&m, "a"), -1);
+    delete (h, "a");
+    expect(&m, "-a ");
+    stop(&m);
+    harness_free(h);
+}
+
 static void managed_fields_are_not_kept(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);
@@ -452,6 +499,7 @@ int main(void)
         cmocka_unit_test(it_may_be_freed_in_each_callback),
         cmocka_unit_test(events_are_read_from_any_pieces),
         cmocka_unit_test(a_quiet_watch_is_no_loss),
+        cmocka_unit_test(a_copy_may_have_metadata_only),
         cmocka_unit_test(managed_fields_are_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
