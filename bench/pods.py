@@ -37,6 +37,8 @@ COMMAND = ["sleep", "3600"]
 DEADLINE = 300
 RESTARTS, ENDED_MEANWHILE = 5, 3
 EXITED = 2  # a state of CRI
+REST_SECONDS = 0.5  # until the sandbox of the pod before is gone
+KEPT_SECONDS = 20  # how long a connection may be idle: the API server closes it some time later
 
 
 class Watch:
@@ -95,8 +97,9 @@ class Api:
         return made
 
     def ask(self, method, path, body, expected):
-        if not hasattr(self.own, "http"):
+        if not hasattr(self.own, "http") or time.monotonic() - self.own.at > KEPT_SECONDS:
             self.own.http = self.connect()
+        self.own.at = time.monotonic()
         self.own.http.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
         r = self.own.http.getresponse()
         text = r.read()
@@ -216,6 +219,7 @@ def ends(cluster, run, api, names):
     """Milliseconds from the death of a container to its status at the API."""
     took = []
     for name in names:
+        time.sleep(REST_SECONDS)
         pid = pid_of(cluster, run, cluster.get("pod", name))
         begin = time.monotonic()
         os.kill(pid, signal.SIGKILL)
