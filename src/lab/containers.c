@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "lab/images.h"
 #include "lab/lab_internal.h"
+#include "net/kernel/cgroup.h"
 #include "net/kernel/netns.h"
 #include "net/loop/sock.h"
 
@@ -603,21 +604,6 @@ static size_t kill_shims(const char *needle)
     return p.n;
 }
 
-/* Kills the processes of a cgroup, which has got no others by then. */
-static void kill_cgroup(const char *path)
-{
-    CLEANUP_FREE char *file = xasprintf("%s/cgroup.procs", path);
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    file_read(file, MOUNTINFO_MAX, &text, NULL);
-    for (char *at = text.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
-        uint64_t pid;
-        *end = '\0';
-        if (str_to_u64(at, INT32_MAX, &pid) == 0 && pid > 1) {
-            kill((pid_t) pid, SIGKILL);
-        }
-    }
-}
-
 static int is_removed(void *ctx)
 {
     return rmdir(ctx) == 0 || errno == ENOENT;
@@ -636,7 +622,7 @@ static void remove_cgroup(const char *path)
     }
     if (d) {
         closedir(d);
-        kill_cgroup(path);
+        cgroup_kill(path);
         lab_wait(is_removed, (void *) (uintptr_t) path, STOP_TIMEOUT_MS);
     }
 }

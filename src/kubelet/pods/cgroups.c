@@ -4,13 +4,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kubelet/pods/workers_priv.h"
-#include "net/loop/process.h"
+#include "net/kernel/cgroup.h"
 #include "pod/resources.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +17,6 @@
 LOG_MODULE("cgroups");
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
-#define PIDS_MAX (1 << 20) /* Bytes of their list. */
 
 static bool is_v2(void)
 {
@@ -104,29 +102,9 @@ void cgroups_make(const struct worker *w)
 /* Below kubepods, by the pods' class of service. */
 static const char *const classes[] = {"", "/burstable", "/besteffort"};
 
-/* Ends the processes of a group: a runtime that was killed may have forgotten a sandbox, whose
- * process runs on without it. */
-static void kill_processes(const char *path)
-{
-    CLEANUP_FREE char *file = xasprintf("%s/cgroup.procs", path);
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-    if (file_read(file, PIDS_MAX, &text, NULL) < 0) {
-        return;
-    }
-    for (const char *s = strbuf_cstr(&text); *s;) {
-        size_t n = strcspn(s, "\n");
-        CLEANUP_FREE char *line = xstrndup(s, n);
-        int64_t pid;
-        if (str_to_i64(line, 2, INT32_MAX, &pid) == 0) {
-            log_warn("a process of a pod that is gone is killed", "pid=%s group=%s", line, path);
-            kill((pid_t) pid, SIGKILL);
-        }
-        s += n + (s[n] != '\0');
-    }
-}
-
-/* Removes a group and those below it; processes that are left in it are killed, and the group goes
- * with the next sweep. */
+/* Removes a group and those below it.  Processes that are left in it are killed, and the group goes
+ * with the next sweep: a runtime that was killed may have forgotten a sandbox, whose process runs on
+ * without it. */
 static void remove_group(const char *path, unsigned depth)
 {
     DIR *d = depth ? opendir(path) : NULL;
@@ -138,7 +116,11 @@ static void remove_group(const char *path, unsigned depth)
     }
     if (d) {
         closedir(d);
-        kill_processes(path);
+        size_t n = cgroup_kill(path);
+        if (n) {
+            log_warn("processes of a pod that is gone are killed", "processes=%zu group=%s", n,
+                     path);
+        }
     }
     rmdir(path);
 }
