@@ -152,7 +152,7 @@ static bool runs(const struct process *p)
     return c && c->state == RUNTIME_RUNNING;
 }
 
-/* Whether its process is there, too. */
+/* Whether its process is there, too.  The agent may know of the end before a status shows it. */
 static bool is_alive(const struct process *p)
 {
     const struct fake_container *c = container_of(p->id);
@@ -201,7 +201,7 @@ static const char *value_of(const struct runtime_pairs *pairs, const char *key)
 static void check_start(const struct pod *pod, const struct process *last,
                         const struct process *now, enum pod_container_kind kind)
 {
-    if (runs(last)) {
+    if (is_alive(last)) {
         give_up(now->uid, now->name, "a container is started while one of its name runs");
     }
     const struct fake_sandbox *s = sandbox_of(last->sandbox_id);
