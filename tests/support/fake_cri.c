@@ -619,6 +619,10 @@ static void exec_sync(struct fake_cri *f, struct call *call, struct container *c
 
 static void remove_container(struct fake_cri *f, struct call *call, struct container *c)
 {
+    if (c && c->seen.ending) { /* As containerd, which looks for the process first. */
+        refuse_call(call, GRPC_UNKNOWN, "container is still running, to stop first");
+        return;
+    }
     if (c) {
         kill_now(c);
         publish(f, "/containers/delete", c->id, c->seen.sandbox_id, true);

@@ -19,7 +19,8 @@ struct cri_call {
     struct list node;
     struct runtime_call *call; /* NULL: cancelled, while the runtime goes on. */
     enum cri_method_id method;
-    struct rpc_call *rpc; /* NULL: it has failed. */
+    struct rpc_call *rpc; /* NULL: it has failed, or waits. */
+    char *waits_for;      /* The removal of this container waits for the note of its end. */
 };
 
 /* ---- memory ---- */
@@ -27,6 +28,7 @@ struct cri_call {
 static void call_free(struct cri_call *call)
 {
     list_remove(&call->node);
+    free(call->waits_for);
     free(call);
 }
 
@@ -40,6 +42,7 @@ static void drop_calls(struct list *calls)
 
 static void destroy(struct cri *c)
 {
+    c->up = false;
     c->events = cri_events_free(c->events);
     drop_calls(&c->calls);
     drop_calls(&c->failed);
@@ -352,8 +355,8 @@ static void on_answer(void *ctx, const struct rpc_result *r)
 
 /* ---- calls ---- */
 
-static void send_call(struct cri *c, struct runtime_call *call, enum cri_method_id method,
-                      const void *request, uint64_t timeout_ms)
+static struct cri_call *call_new(struct cri *c, struct runtime_call *call,
+                                 enum cri_method_id method)
 {
     struct cri_call *made = NEW(struct cri_call);
     made->cri = c;
@@ -361,6 +364,13 @@ static void send_call(struct cri *c, struct runtime_call *call, enum cri_method_
     made->method = method;
     call->data = made;
     list_push_back(&c->calls, &made->node);
+    return made;
+}
+
+static void send_call(struct cri *c, struct runtime_call *call, enum cri_method_id method,
+                      const void *request, uint64_t timeout_ms)
+{
+    struct cri_call *made = call_new(c, call, method);
     if (c->up) {
         made->rpc = cri_begin(c, method, request, timeout_ms, on_answer, made);
     } else {
@@ -454,9 +464,27 @@ static void stop_container(void *b, struct runtime_call *call, const char *id, u
               CALL_MS + (uint64_t) grace_s * 1000);
 }
 
+/* The runtime refuses to remove a container that it has not noted as ended, though its process has. */
 static void remove_container(void *b, struct runtime_call *call, const char *id)
 {
-    send_text(b, call, CRI_REMOVE_CONTAINER, id);
+    struct cri *c = b;
+    if (!c->up || !cri_events_has_end(c->events, id)) {
+        send_text(c, call, CRI_REMOVE_CONTAINER, id);
+        return;
+    }
+    struct cri_call *made = call_new(c, call, CRI_REMOVE_CONTAINER);
+    made->waits_for = xstrdup(id);
+}
+
+void cri_end_noted(struct cri *c, const char *id)
+{
+    struct cri_call *made;
+    LIST_FOREACH (made, struct cri_call, node, &c->calls) {
+        if (c->up && !made->rpc && streq_null(made->waits_for, id)) {
+            struct cri_text request = {made->waits_for};
+            made->rpc = cri_begin(c, made->method, &request, CALL_MS, on_answer, made);
+        }
+    }
 }
 
 static void get_container(void *b, struct runtime_call *call, const char *id)

@@ -45,6 +45,10 @@ void cri_leave(struct cri *c);
 struct rpc_call *cri_begin(struct cri *c, enum cri_method_id method, const void *request,
                            uint64_t timeout_ms, rpc_done_fn *fn, void *ctx);
 
+/* The runtime has noted the end of this container, or nobody waits for that any more: begins what
+ * has waited. */
+void cri_end_noted(struct cri *c, const char *id);
+
 /* The errno of runtime.h for a failure. */
 int cri_errno(enum grpc_status status);
 
@@ -56,5 +60,7 @@ struct cri_events *cri_events_free(struct cri_events *ev);
 void cri_events_start(struct cri_events *ev);
 /* The connection is gone, with all calls. */
 void cri_events_stop(struct cri_events *ev);
+/* Whether the runtime has published the end of this container and not noted it yet. */
+bool cri_events_has_end(const struct cri_events *ev, const char *id);
 /* Gives the containers of an answer the ends that the runtime has published and not noted yet. */
 void cri_events_correct(const struct cri_events *ev, const struct cri_containers *c);

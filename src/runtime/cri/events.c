@@ -60,6 +60,7 @@ static void exit_free(struct cri_exit *x)
     list_remove(&x->node);
     rpc_cancel(x->status);
     loop_timer_free(x->timer);
+    cri_end_noted(x->ev->c, x->id);
     free(x->id);
     free(x);
 }
@@ -72,7 +73,7 @@ static const char *reason_of(const struct cri_exit *x)
 /* Tells the owner; 'ev' may be freed by it. */
 static void exit_tell(struct cri_exit *x)
 {
-    CLEANUP_FREE char *id = TAKE(x->id);
+    CLEANUP_FREE char *id = xstrdup(x->id);
     struct runtime *owner = x->ev->c->owner;
     bool is_sandbox = x->is_sandbox;
     exit_free(x);
@@ -123,11 +124,12 @@ static void on_look(void *ctx, const struct rpc_result *r)
         reason_known = !x->oom || !containers.n || streq(containers.v->reason, "OOMKilled") ||
                        loop_now_ms(x->ev->c->loop) - x->since_ms >= OOM_MS;
     }
-    if ((!runs && x->collected) ||
-        (runs && !x->exited && loop_now_ms(x->ev->c->loop) - x->since_ms >= OOM_MS)) {
-        exit_free(x); /* It has been told, or another process than the first was killed. */
+    if (runs && !x->exited && loop_now_ms(x->ev->c->loop) - x->since_ms >= OOM_MS) {
+        exit_free(x); /* Another process than the first was killed. */
     } else if (runs || !reason_known) {
         look_again(x);
+    } else if (x->collected && !x->is_sandbox) {
+        exit_free(x); /* It has been told. */
     } else {
         exit_tell(x);
     }
@@ -145,7 +147,7 @@ static void on_look_timer(void *ctx)
     look(ctx);
 }
 
-static struct cri_exit *find_exit(struct cri_events *ev, const char *id)
+static struct cri_exit *find_exit(const struct cri_events *ev, const char *id)
 {
     struct cri_exit *x;
     LIST_FOREACH (x, struct cri_exit, node, &ev->exits) {
@@ -306,12 +308,21 @@ static void on_timer(void *ctx)
 
 /* ---- interface ---- */
 
+bool cri_events_has_end(const struct cri_events *ev, const char *id)
+{
+    const struct cri_exit *x = find_exit(ev, id);
+    return x && x->collected;
+}
+
 void cri_events_correct(const struct cri_events *ev, const struct cri_containers *c)
 {
     const struct cri_exit *x;
     LIST_FOREACH (x, const struct cri_exit, node, &ev->exits) {
         for (size_t i = 0; x->collected && i < c->n; i++) {
-            if (c->v[i].state == RUNTIME_RUNNING && streq(c->v[i].id, x->id)) {
+            enum runtime_state state = c->v[i].state;
+            bool lacks_reason =
+                state == RUNTIME_EXITED && x->oom && !streq(c->v[i].reason, "OOMKilled");
+            if ((state == RUNTIME_RUNNING || lacks_reason) && streq(c->v[i].id, x->id)) {
                 c->v[i].state = RUNTIME_EXITED;
                 c->v[i].exit_code = x->exit_code;
                 c->v[i].finished_ns = x->finished_ns;

@@ -366,6 +366,32 @@ static void test_exits_by_events_of_containerd(void **state)
     assert_int_equal(fake_cri_calls(f->fake, "Subscribe"), 1);
 }
 
+static void test_a_removal_waits_until_the_end_is_noted(void **state)
+{
+    struct fixture *f = *state;
+    fake_cri_set_exit_lag_ms(f->fake, 1000);
+    tell_exit(f);
+    const struct fake_container *c = fake_cri_container_at(f->fake, 0);
+    assert_true(c->ending); /* The runtime would refuse. */
+    runtime_cancel(runtime_remove_container(f->runtime, c->id, on_done, f));
+    runtime_remove_container(f->runtime, c->id, on_done, f);
+    wait_for(f, &f->ended);
+    assert_int_equal(f->error, 0);
+    assert_null(fake_cri_container_at(f->fake, 0));
+    assert_int_equal(fake_cri_calls(f->fake, "RemoveContainer"), 1);
+}
+
+static void test_a_removal_that_waits_ends_with_the_connection(void **state)
+{
+    struct fixture *f = *state;
+    fake_cri_set_exit_lag_ms(f->fake, 4000);
+    tell_exit(f);
+    runtime_remove_container(f->runtime, fake_cri_container_at(f->fake, 0)->id, on_done, f);
+    fake_cri_stop(f->fake);
+    wait_for(f, &f->ended);
+    assert_int_equal(f->error, -EAGAIN);
+}
+
 static void test_exits_by_events_of_cri(void **state)
 {
     struct fixture *f = *state;
@@ -582,6 +608,8 @@ int main(void)
         TEST(test_commands_images_and_status),
         TEST(test_errors),
         TEST(test_exits_by_events_of_containerd),
+        TEST(test_a_removal_waits_until_the_end_is_noted),
+        TEST(test_a_removal_that_waits_ends_with_the_connection),
         TEST(test_exits_by_events_of_cri),
         TEST(test_a_runtime_without_events),
         TEST(test_an_oom_kill),
