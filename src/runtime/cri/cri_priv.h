@@ -45,8 +45,8 @@ void cri_leave(struct cri *c);
 struct rpc_call *cri_begin(struct cri *c, enum cri_method_id method, const void *request,
                            uint64_t timeout_ms, rpc_done_fn *fn, void *ctx);
 
-/* The runtime has noted the end of this container, or nobody waits for that any more: begins what
- * has waited. */
+/* The runtime has noted the end of this container, or events.c does not wait for that any more:
+ * begins the calls that have waited. */
 void cri_end_noted(struct cri *c, const char *id);
 
 /* The errno of runtime.h for a failure. */

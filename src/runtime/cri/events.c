@@ -22,6 +22,7 @@
 #define LOOK_TOTAL_MS 60000
 /* The plug-in notes an OOM kill apart from the exit. */
 #define OOM_MS 300
+#define NS_PER_S INT64_C(1000000000)
 
 enum source { SOURCE_CRI, SOURCE_CONTAINERD, SOURCE_NONE };
 
@@ -214,7 +215,10 @@ static void on_delete_event(struct cri_events *ev, struct pb_store *store,
     x->exited = true;
     x->collected = true;
     x->exit_code = (int32_t) end.exit_status;
-    x->finished_ns = end.at_s * 1000000000 + end.at_ns;
+    if (__builtin_mul_overflow(end.at_s, NS_PER_S, &x->finished_ns) ||
+        __builtin_add_overflow(x->finished_ns, end.at_ns, &x->finished_ns)) {
+        x->finished_ns = 0; /* The runtime does not say when. */
+    }
     runtime_tell_changed(ev->c->owner, end.container_id, end.container_id);
 }
 
