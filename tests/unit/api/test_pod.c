@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods: each rule of their spec with its field and the words of kube-apiserver, their defaults, and
- * what may change.  In all texts ' stands for ", and @ for '. */
-#include "api/kind.h"
-#include "api/patch/patch.h"
-#include "api/schema.h"
-#include "api/typed.h"
-#include "base/mem.h"
+/* Pods: each rule of their spec with its field and the words of kube-apiserver. */
+#include "pod_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,89 +9,6 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-
-#define CONTAINER "'containers':[{'name':'c','image':'i'}]"
-#define SAMPLE "{'metadata':{'name':'p','namespace':'red'},'spec':{" CONTAINER "}}"
-
-static const struct api_kind *kind_of(const char *plural)
-{
-    for (size_t i = 0; api_kinds[i]; i++) {
-        if (streq(api_kinds[i]->plural, plural)) {
-            return api_kinds[i];
-        }
-    }
-    fail_msg("no kind %s", plural);
-    return NULL;
-}
-
-static struct json *parse(const char *text)
-{
-    struct json *v = NULL;
-    struct err e = {0};
-    CLEANUP_FREE char *s = xstrdup(text);
-    for (char *p = s; *p; p++) {
-        *p = *p == '\'' ? '"' : *p == '@' && p[1] != 'b' ? '\'' : *p;
-    }
-    if (json_parse(s, strlen(s), &v, &e) < 0) {
-        fail_msg("%s: %s", s, e.text);
-    }
-    return v;
-}
-
-/* What the server does with the body of a write before it is checked. */
-static void complete(const struct api_kind *k, struct json *obj, const struct json *old)
-{
-    k->prepare(obj, old);
-    api_typed_normalize(k->schema, obj);
-    api_schema_default(k->schema, obj);
-    k->defaults(obj);
-    api_typed_complete(k->schema, obj);
-}
-
-/* An object as the server stores it: 'text' with a merge patch (NULL: none). */
-static struct json *stored(const char *plural, const char *text, const char *patch)
-{
-    struct json *obj = parse(text);
-    CLEANUP(json_free) struct json *p = patch ? parse(patch) : NULL;
-    if (p) {
-        api_patch_merge(&obj, p);
-    }
-    complete(kind_of(plural), obj, NULL);
-    return obj;
-}
-
-static const struct api_cause *find(const struct api_causes *c, const char *field)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        if (streq(c->list[i].field, field)) {
-            return &c->list[i];
-        }
-    }
-    return NULL;
-}
-
-/* 'field' NULL: there is no cause. */
-static void expect(const struct api_causes *c, const char *what, const char *field,
-                   const char *says)
-{
-    if (!field) {
-        if (c->n) {
-            fail_msg("%s: %s: %s", what, c->list[0].field, c->list[0].message);
-        }
-        return;
-    }
-    for (size_t i = 0; i < c->n; i++) {
-        if (streq(c->list[i].field, field) && streq(c->list[i].message, says)) {
-            return;
-        }
-    }
-    const struct api_cause *cause = find(c, field);
-    cause = !cause && c->n ? &c->list[0] : cause;
-    fail_msg("%s: want %s: %s, got %s: %s", what, field, says, cause ? cause->field : "none",
-             cause ? cause->message : "");
-}
-
-/* ---- rules ---- */
 
 static const struct {
     const char *patch; /* Merge patch of the sample. */
@@ -1360,10 +1272,10 @@ static const struct {
 static void each_rule_of_a_new_pod_names_its_field(void **state)
 {
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        CLEANUP(json_free) struct json *obj = stored("pods", SAMPLE, bad[i].patch);
+        CLEANUP(json_free) struct json *obj = rig_stored("pods", SAMPLE, bad[i].patch);
         CLEANUP(api_causes_done) struct api_causes c = {0};
-        api_validate_object(kind_of("pods"), obj, NULL, &c);
-        expect(&c, bad[i].patch, bad[i].field, bad[i].says);
+        api_validate_object(rig_kind("pods"), obj, NULL, &c);
+        rig_expect(&c, bad[i].patch, bad[i].field, bad[i].says);
     }
 }
 
@@ -1387,8 +1299,8 @@ static void a_template_keeps_the_same_rules(void **state)
                                                   "serviceAccountName is not set",
                                                   "p-v",
                                                   "reference"};
-            CLEANUP(json_free) struct json *pod = parse(SAMPLE);
-            CLEANUP(json_free) struct json *patch = parse(bad[i].patch);
+            CLEANUP(json_free) struct json *pod = rig_parse(SAMPLE);
+            CLEANUP(json_free) struct json *patch = rig_parse(bad[i].patch);
             CLEANUP(api_causes_done) struct api_causes c = {0};
             bool of_pod = str_has_suffix(bad[i].field, ".reference");
             for (size_t n = 0; n < ARRAY_SIZE(of_pods); n++) {
@@ -1406,12 +1318,12 @@ static void a_template_keeps_the_same_rules(void **state)
                 *p = *p == '\'' ? '@' : *p;
             }
             CLEANUP_FREE char *whole = xasprintf(kinds[k].text, template);
-            CLEANUP(json_free) struct json *obj = stored(kinds[k].plural, whole, NULL);
+            CLEANUP(json_free) struct json *obj = rig_stored(kinds[k].plural, whole, NULL);
             const char *field = bad[i].field;
             field = str_has_prefix(field, "metadata.annotations") ? field + 9 : field;
             CLEANUP_FREE char *at = xasprintf("%s%s", kinds[k].path, field);
-            api_validate_object(kind_of(kinds[k].plural), obj, NULL, &c);
-            expect(&c, whole, at, bad[i].says);
+            api_validate_object(rig_kind(kinds[k].plural), obj, NULL, &c);
+            rig_expect(&c, whole, at, bad[i].says);
         }
     }
 }
@@ -1458,470 +1370,14 @@ static const char *const good[] = {
 static void a_good_pod_passes(void **state)
 {
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        CLEANUP(json_free) struct json *obj = stored("pods", SAMPLE, good[i]);
+        CLEANUP(json_free) struct json *obj = rig_stored("pods", SAMPLE, good[i]);
         CLEANUP(json_free) struct json *again = json_clone(obj);
         CLEANUP(api_causes_done) struct api_causes c = {0};
-        api_validate_object(kind_of("pods"), obj, NULL, &c);
-        complete(kind_of("pods"), again, obj);
-        api_validate_object(kind_of("pods"), again, obj, &c);
-        expect(&c, good[i], NULL, NULL);
+        api_validate_object(rig_kind("pods"), obj, NULL, &c);
+        rig_complete(rig_kind("pods"), again, obj);
+        api_validate_object(rig_kind("pods"), again, obj, &c);
+        rig_expect(&c, good[i], NULL, NULL);
         assert_true(json_equal(again, obj));
-    }
-}
-
-/* ---- defaults ---- */
-
-static struct json *at_path(struct json *v, const char *path)
-{
-    CLEANUP_FREE char *copy = xstrdup(path);
-    char *rest = copy, *part;
-    while (v && (part = strsep(&rest, "."))) {
-        int64_t i;
-        v = str_to_i64(part, 0, 100, &i) == 0 ? json_at(v, (size_t) i) : json_get(v, part);
-    }
-    return v;
-}
-
-static void each_default_is_put_in(void **state)
-{
-#define CT "spec.containers.0."
-#define VOL(source) "{'spec':{'volumes':[{'name':'v'," source "}]}}"
-#define SOURCE "spec.volumes.0."
-#define PROBE(more)                                                                             \
-    "{'spec':{'containers':[{'name':'c','image':'i','livenessProbe':{'httpGet':{'port':1}" more \
-    "}}]}}"
-#define RESOURCES(r) "{'spec':{'containers':[{'name':'c','image':'i','resources':{" r "}}]}}"
-    static const struct {
-        const char *patch, *path, *want;
-    } rows[] = {
-        {"{}", "spec.restartPolicy", "'Always'"},
-        {"{}", "spec.dnsPolicy", "'ClusterFirst'"},
-        {"{}", "spec.terminationGracePeriodSeconds", "30"},
-        {"{}", "spec.schedulerName", "'default-scheduler'"},
-        {"{}", "spec.securityContext", "{}"},
-        {"{}", "spec.enableServiceLinks", "true"},
-        {"{'spec':{'enableServiceLinks':false}}", "spec.enableServiceLinks", "false"},
-        {"{'spec':{'serviceAccountName':'s'}}", "spec.serviceAccount", "'s'"},
-        {"{'spec':{'serviceAccount':'s'}}", "spec.serviceAccountName", "'s'"},
-        {"{}", "status.phase", "'Pending'"},
-        {"{}", "status.qosClass", "'BestEffort'"},
-        {"{}", CT "terminationMessagePath", "'/dev/termination-log'"},
-        {"{}", CT "terminationMessagePolicy", "'File'"},
-        {"{}", CT "imagePullPolicy", "'Always'"},
-        {"{}", CT "resources", "{}"},
-        {PROBE(""), CT "livenessProbe.timeoutSeconds", "1"},
-        {PROBE(",'timeoutSeconds':0"), CT "livenessProbe.timeoutSeconds", "1"},
-        {PROBE(""), CT "livenessProbe.periodSeconds", "10"},
-        {PROBE(""), CT "livenessProbe.successThreshold", "1"},
-        {PROBE(""), CT "livenessProbe.failureThreshold", "3"},
-        {PROBE(""), CT "livenessProbe.httpGet.path", "'/'"},
-        {PROBE(""), CT "livenessProbe.httpGet.scheme", "'HTTP'"},
-        {"{'spec':{'containers':[{'name':'c','image':'i','startupProbe':{'grpc':{'port':1}}}]}}",
-         CT "startupProbe.grpc.service", "''"},
-        {"{'spec':{'containers':[{'name':'c','image':'i','ports':[{'containerPort':8}]}]}}",
-         CT "ports.0", "{'containerPort':8,'protocol':'TCP'}"},
-        {"{'spec':{'hostNetwork':true,'containers':[{'name':'c','image':'i','ports':[{"
-         "'containerPort':8}]}]}}",
-         CT "ports.0.hostPort", "8"},
-        {"{'spec':{'containers':[{'name':'c','image':'i','env':[{'name':'A','valueFrom':{"
-         "'fieldRef':{'fieldPath':'metadata.name'}}}]}]}}",
-         CT "env.0.valueFrom.fieldRef.apiVersion", "'v1'"},
-        {RESOURCES("'limits':{'cpu':'0.5','memory':'1024Mi'}"), CT "resources.requests",
-         "{'cpu':'500m','memory':'1Gi'}"},
-        {RESOURCES("'limits':{'cpu':'1'},'requests':{'cpu':'0.25','memory':'1'}"),
-         CT "resources.requests", "{'cpu':'250m','memory':'1'}"},
-        {RESOURCES("'limits':{'cpu':'1','memory':'1Gi'}"), "status.qosClass", "'Guaranteed'"},
-        {RESOURCES("'limits':{'cpu':'1','memory':'1Gi'},'requests':{'cpu':'1000m','memory':"
-                   "'1024Mi'}"),
-         "status.qosClass", "'Guaranteed'"},
-        {RESOURCES("'limits':{'cpu':'1','memory':'1Gi'},'requests':{'cpu':'1m'}"),
-         "status.qosClass", "'Burstable'"},
-        {RESOURCES("'limits':{'cpu':'1'}"), "status.qosClass", "'Burstable'"},
-        {RESOURCES("'requests':{'cpu':'0'}"), "status.qosClass", "'BestEffort'"},
-        {RESOURCES("'limits':{'ephemeral-storage':'1Gi'}"), "status.qosClass", "'BestEffort'"},
-        {"{'spec':{'volumes':[{'name':'v'}]}}", SOURCE "emptyDir", "{}"},
-        {VOL("'hostPath':{'path':'/'}"), SOURCE "hostPath.type", "''"},
-        {VOL("'secret':{'secretName':'s'}"), SOURCE "secret.defaultMode", "420"},
-        {VOL("'configMap':{'name':'s'}"), SOURCE "configMap.defaultMode", "420"},
-        {VOL("'downwardAPI':{}"), SOURCE "downwardAPI.defaultMode", "420"},
-        {VOL("'projected':{'sources':[{'serviceAccountToken':{'path':'t'}}]}"),
-         SOURCE "projected.defaultMode", "420"},
-        {VOL("'projected':{'sources':[{'serviceAccountToken':{'path':'t'}}]}"),
-         SOURCE "projected.sources.0.serviceAccountToken.expirationSeconds", "3600"},
-        {VOL("'iscsi':{'targetPortal':'p','iqn':'i','lun':0}"), SOURCE "iscsi.iscsiInterface",
-         "'default'"},
-        {VOL("'rbd':{'monitors':['m'],'image':'i'}"), SOURCE "rbd.pool", "'rbd'"},
-        {VOL("'azureDisk':{'diskName':'d','diskURI':'u'}"), SOURCE "azureDisk.kind", "'Shared'"},
-        {VOL("'image':{'reference':'a:1'}"), SOURCE "image.pullPolicy", "'IfNotPresent'"},
-        {VOL("'ephemeral':{'volumeClaimTemplate':{'spec':{}}}"),
-         SOURCE "ephemeral.volumeClaimTemplate.spec.volumeMode", "'Filesystem'"},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        CLEANUP(json_free) struct json *obj = stored("pods", SAMPLE, rows[i].patch);
-        CLEANUP(json_free) struct json *want = parse(rows[i].want);
-        const struct json *got = at_path(obj, rows[i].path);
-        CLEANUP_FREE char *text = got ? json_to_text(got) : xstrdup("nothing");
-        if (!got || !json_equal(got, want)) {
-            fail_msg("%s: %s is %s", rows[i].patch, rows[i].path, text);
-        }
-    }
-}
-
-/* Some defaults are only of pods: the pod that is made from a template gets them. */
-static void a_template_gets_fewer_defaults(void **state)
-{
-    CLEANUP(json_free)
-    struct json *obj =
-        stored("podtemplates",
-               "{'metadata':{'name':'t','namespace':'red'},'template':{'spec':{'hostNetwork':true,"
-               "'containers':[{'name':'c','image':'i','ports':[{'containerPort':1}],'resources':{"
-               "'limits':{'cpu':'1'}}}]}}}",
-               NULL);
-    struct json *spec = json_path(obj, "template", "spec", NULL);
-    assert_null(json_get(spec, "enableServiceLinks"));
-    assert_null(at_path(spec, "containers.0.resources.requests"));
-    assert_null(at_path(spec, "containers.0.ports.0.hostPort"));
-    assert_non_null(json_get(spec, "securityContext"));
-    assert_non_null(at_path(spec, "containers.0.terminationMessagePath"));
-}
-
-/* ---- changes ---- */
-
-#define OLD                                                                                    \
-    "{'spec':{'nodeName':'n','activeDeadlineSeconds':50,'tolerations':[{'key':'a','operator':" \
-    "'Exists','effect':'NoExecute','tolerationSeconds':300}],'initContainers':[{'name':'i',"   \
-    "'image':'i'}]}}"
-#define GATED                                                                          \
-    "{'spec':{'schedulingGates':[{'name':'g'},{'name':'h'}],'nodeSelector':{'a':'b'}," \
-    "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{"   \
-    "'nodeSelectorTerms':[{'matchExpressions':[{'key':'z','operator':'Exists'}]}]}}}}}"
-#define TERMS(t)                                                                              \
-    "{'spec':{'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{" \
-    "'nodeSelectorTerms':" t "}}}}}"
-#define TERM_FIELD                                                               \
-    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution." \
-    "nodeSelectorTerms"
-#define NO_OTHER(path)                                                                         \
-    "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"      \
-    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "    \
-    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be " \
-    "set to 1 if it was previously negative)\nspec." path " was changed"
-
-static void an_update_changes_what_it_may(void **state)
-{
-    static const struct {
-        const char *old, *patch, *field, *says;
-    } rows[] = {
-        {OLD, "{'metadata':{'labels':{'a':'b'}}}", NULL, NULL},
-        {OLD, "{'spec':{'containers':[{'name':'c','image':'i:2','imagePullPolicy':'Always'}]}}",
-         NULL, NULL},
-        {OLD, "{'spec':{'initContainers':[{'name':'i','image':'i:2','imagePullPolicy':'Always'}]}}",
-         NULL, NULL},
-        {OLD, "{'spec':{'containers':[{'name':'c','image':''}]}}", "spec.containers[0].image",
-         "Required value"},
-        {OLD, "{'spec':{'containers':[{'name':'c','image':'i','command':['x']}]}}", "spec",
-         NO_OTHER("containers[0].command")},
-        {OLD, "{'spec':{'containers':[{'name':'d','image':'i'}]}}", "spec",
-         NO_OTHER("containers[0].name")},
-        {OLD, "{'spec':{'containers':[{'name':'c','image':'i'},{'name':'d','image':'i'}]}}",
-         "spec.containers", "Forbidden: pod updates may not add or remove containers"},
-        {OLD, "{'spec':{'initContainers':null}}", "spec.initContainers",
-         "Forbidden: pod updates may not add or remove containers"},
-        {OLD, "{'spec':{'ephemeralContainers':[{'name':'e','image':'i'}]}}", "spec",
-         NO_OTHER("ephemeralContainers")},
-        {OLD, "{'spec':{'nodeName':'m'}}", "spec", NO_OTHER("nodeName")},
-        {OLD, "{'spec':{'nodeName':null}}", "spec", NO_OTHER("nodeName")},
-        {"{}", "{'spec':{'nodeName':'m'}}", "spec", NO_OTHER("nodeName")},
-        {OLD, "{'spec':{'hostNetwork':true}}", "spec", NO_OTHER("hostNetwork")},
-        {OLD, "{'spec':{'hostNetwork':false}}", NULL, NULL},
-        {OLD, "{'spec':{'automountServiceAccountToken':false}}", "spec",
-         NO_OTHER("automountServiceAccountToken")},
-        {OLD, "{'spec':{'nodeSelector':{'a':'b'}}}", "spec", NO_OTHER("nodeSelector")},
-        {OLD, "{'spec':{'volumes':[{'name':'v'}]}}", "spec", NO_OTHER("volumes")},
-        {OLD, "{'spec':{'securityContext':{'runAsUser':0}}}", "spec",
-         NO_OTHER("securityContext.runAsUser")},
-        {OLD,
-         "{'spec':{'containers':[{'name':'c','image':'i','resources':{'limits':{'cpu':'1'}}}]"
-         "}}",
-         "spec", NO_OTHER("containers[0].resources.limits")},
-        {OLD, "{'spec':{'activeDeadlineSeconds':50}}", NULL, NULL},
-        {OLD, "{'spec':{'activeDeadlineSeconds':49}}", NULL, NULL},
-        {"{}", "{'spec':{'activeDeadlineSeconds':49}}", NULL, NULL},
-        {OLD, "{'spec':{'activeDeadlineSeconds':51}}", "spec.activeDeadlineSeconds",
-         "Invalid value: 51: must be less than or equal to previous value"},
-        {OLD, "{'spec':{'activeDeadlineSeconds':null}}", "spec.activeDeadlineSeconds",
-         "Invalid value: null: must not update from a positive integer to nil value"},
-        {OLD,
-         "{'spec':{'tolerations':[{'operator':'Exists'},{'key':'a','operator':'Exists','effect':"
-         "'NoExecute','tolerationSeconds':1}]}}",
-         NULL, NULL},
-        {OLD, "{'spec':{'tolerations':null}}", "spec.tolerations",
-         "Forbidden: existing toleration can not be modified except its tolerationSeconds"},
-        {OLD, "{'spec':{'tolerations':[{'key':'a','operator':'Exists'}]}}", "spec.tolerations",
-         "Forbidden: existing toleration can not be modified except its tolerationSeconds"},
-        {"{'spec':{'terminationGracePeriodSeconds':-3}}",
-         "{'spec':{'terminationGracePeriodSeconds':1}}", NULL, NULL},
-        {"{'spec':{'terminationGracePeriodSeconds':-3}}",
-         "{'spec':{'terminationGracePeriodSeconds':2}}", "spec",
-         NO_OTHER("terminationGracePeriodSeconds")},
-        {"{}", "{'spec':{'terminationGracePeriodSeconds':1}}", "spec",
-         NO_OTHER("terminationGracePeriodSeconds")},
-        {OLD, "{'spec':{'schedulingGates':[{'name':'x'}]}}", "spec.schedulingGates[0].name",
-         "Forbidden: only deletion is allowed, but found new scheduling gate 'x'"},
-        {GATED, "{'spec':{'schedulingGates':[{'name':'h'}]}}", NULL, NULL},
-        {GATED, "{'spec':{'schedulingGates':null}}", NULL, NULL},
-        {GATED, "{'spec':{'nodeSelector':{'c':'d'}}}", NULL, NULL},
-        {GATED, "{'spec':{'nodeSelector':{'a':'c'}}}", "spec.nodeSelector",
-         "Invalid value: {\"a\":\"c\"}: only additions to spec.nodeSelector are allowed (no "
-         "mutations or deletions)"},
-        {GATED,
-         TERMS("[{'matchExpressions':[{'key':'z','operator':'Exists'},{'key':'y',"
-               "'operator':'Exists'}]}]"),
-         NULL, NULL},
-        {GATED, TERMS("[{'matchExpressions':[{'key':'y','operator':'Exists'}]}]"), TERM_FIELD "[0]",
-         "Invalid value: {\"matchExpressions\":[{\"key\":\"y\",\"operator\":\"Exists\"}]}: only "
-         "additions are allowed (no mutations or deletions)"},
-        {GATED, TERMS("[{'matchFields':[]},{}]"), TERM_FIELD,
-         "Invalid value: [{\"matchFields\":[]},{}]: no additions/deletions to non-empty "
-         "NodeSelectorTerms list are allowed"},
-        {GATED, "{'spec':{'affinity':{'podAffinity':{}}}}", NULL, NULL},
-        {GATED,
-         "{'spec':{'affinity':{'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"
-         "'topologyKey':'z'}]}}}}",
-         "spec", NO_OTHER("affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution")},
-        {"{'metadata':{'annotations':{'kubernetes.io/config.mirror':'m'}},'spec':{'nodeName':'n'}}",
-         "{'metadata':{'annotations':{'kubernetes.io/config.mirror':'x'}}}",
-         "metadata.annotations[kubernetes.io/config.mirror]",
-         "Forbidden: may not remove or update mirror pod annotation"},
-        {OLD, "{'metadata':{'annotations':{'kubernetes.io/config.mirror':'x'}}}",
-         "metadata.annotations[kubernetes.io/config.mirror]",
-         "Forbidden: may not add mirror pod annotation"},
-        {OLD,
-         "{'metadata':{'annotations':{'container.apparmor.security.beta.kubernetes.io/c':''}}}",
-         "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]",
-         "Forbidden: may not add AppArmor annotations"},
-        {"{'metadata':{'annotations':{'container.apparmor.security.beta.kubernetes.io/c':"
-         "'localhost/a'}}}",
-         "{'metadata':{'annotations':null}}",
-         "metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]",
-         "Forbidden: may not remove or update AppArmor annotations"},
-        {OLD, "{'metadata':{'annotations':{'controller.kubernetes.io/pod-deletion-cost':'x'}}}",
-         "metadata.annotations[controller.kubernetes.io/pod-deletion-cost]",
-         "Invalid value: \"x\": must be a 32bit integer"},
-        {OLD, "{'metadata':{'annotations':{'controller.kubernetes.io/pod-deletion-cost':'7'}}}",
-         NULL, NULL},
-    };
-    const struct api_kind *k = kind_of("pods");
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        CLEANUP(json_free) struct json *old = stored("pods", SAMPLE, rows[i].old);
-        CLEANUP(json_free) struct json *patch = parse(rows[i].patch);
-        CLEANUP(api_causes_done) struct api_causes c = {0};
-        struct json *obj = json_clone(old);
-        api_patch_merge(&obj, patch);
-        complete(k, obj, old);
-        api_validate_object(k, obj, old, &c);
-        json_free(obj);
-        expect(&c, rows[i].patch, rows[i].field, rows[i].says);
-    }
-}
-
-/* A pod that a server without some rule or default stored can still be labelled, and get a status. */
-static void a_pod_that_is_older_than_a_rule_can_be_changed(void **state)
-{
-    const struct api_kind *k = kind_of("pods");
-    CLEANUP(json_free)
-    struct json *old = parse("{'metadata':{'name':'p','namespace':'red'},'spec':{'nodeName':'n',"
-                             "'containers':[{'name':'c'}]},'status':{'phase':'Running'}}");
-    CLEANUP(json_free) struct json *obj = json_clone(old);
-    CLEANUP(api_causes_done) struct api_causes c = {0};
-    json_set_string(json_ensure_object(json_get(obj, "metadata"), "labels"), "a", "b");
-    complete(k, obj, old);
-    api_validate_object(k, obj, old, &c);
-    expect(&c, "label", NULL, NULL);
-    CLEANUP(json_free) struct json *wish = json_clone(old);
-    json_set_string(json_get(wish, "status"), "podIP", "10.1.0.2");
-    CLEANUP(json_free) struct json *out = json_clone(old);
-    k->merge_part("status", out, wish);
-    api_validate_part(k, "status", out, old, &c);
-    expect(&c, "status", NULL, NULL);
-}
-
-static void a_template_that_is_older_than_a_rule_stays(void **state)
-{
-    static const char *const kinds[] = {
-        "deployments", "replicasets", "daemonsets", "statefulsets", "replicationcontrollers",
-        "jobs",        "podtemplates"};
-    static const char text[] =
-        "{'metadata':{'name':'p','namespace':'red'},'spec':{'selector':{%s},'manualSelector':true,"
-        "'template':%s},'template':%s}";
-    static const char template[] = "{'metadata':{'labels':{'a':'b'}},'spec':{'restartPolicy':'%s',"
-                                   "'containers':[{'name':'c'}]}}";
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        const struct api_kind *k = kind_of(kinds[i]);
-        bool plain = streq(kinds[i], "replicationcontrollers");
-        CLEANUP_FREE char *t = xasprintf(template, streq(kinds[i], "jobs") ? "Never" : "Always");
-        CLEANUP_FREE char *whole =
-            xasprintf(text, plain ? "'a':'b'" : "'matchLabels':{'a':'b'}", t, t);
-        CLEANUP(json_free) struct json *old = stored(kinds[i], whole, NULL);
-        api_schema_prune(k->schema, old, NULL);
-        CLEANUP(json_free) struct json *obj = json_clone(old);
-        CLEANUP(api_causes_done) struct api_causes fresh = {0};
-        CLEANUP(api_causes_done) struct api_causes c = {0};
-        bool bare = streq(kinds[i], "podtemplates");
-        api_validate_object(k, obj, NULL, &fresh);
-        expect(&fresh, kinds[i],
-               bare ? "template.spec.containers[0].image"
-                    : "spec.template.spec.containers[0].image",
-               "Required value");
-        json_set_string(json_ensure_object(json_get(obj, "metadata"), "labels"), "c", "d");
-        api_validate_object(k, obj, old, &c);
-        expect(&c, kinds[i], NULL, NULL);
-    }
-}
-
-static void a_status_keeps_its_rules(void **state)
-{
-#define ENDED "{'name':'c','state':{'terminated':{'exitCode':%d}}}"
-    static const struct {
-        const char *policy, *before, *after, *field, *says;
-    } rows[] = {
-        {"Always", "", "'podIP':'10.1.0.2','podIPs':[{'ip':'10.1.0.2'},{'ip':'::1'}]", NULL, NULL},
-        {"Always", "", "'podIP':'10.1.0.2','podIPs':[{'ip':'10.1.0.3'}]", "status.podIPs[0].ip",
-         "Invalid value: \"10.1.0.3\": must be the same as status.podIP"},
-        {"Always", "", "'podIP':'10.1.0.2','podIPs':[{'ip':'10.1.0.2'},{'ip':'10.1.0.3'}]",
-         "status.podIPs",
-         "Invalid value: [{\"ip\":\"10.1.0.2\"},{\"ip\":\"10.1.0.3\"}]: may specify no more than "
-         "one IP for each IP family"},
-        {"Always", "", "'podIPs':[{'ip':'x'}]", "status.podIPs[0].ip",
-         "Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"},
-        {"Always", "", "'hostIP':'10.1.0.2','hostIPs':[{'ip':'10.1.0.3'}]", "status.hostIPs[0].ip",
-         "Invalid value: \"10.1.0.3\": must be equal to `hostIP`"},
-        {"Always", "", "'hostIP':'10.1.0.2','hostIPs':[{'ip':'10.1.0.2'},{'ip':'10.1.0.3'}]",
-         "status.hostIPs",
-         "Invalid value: [{\"ip\":\"10.1.0.2\"},{\"ip\":\"10.1.0.3\"}]: may specify no more than "
-         "one IP for each IP family"},
-        {"Always", "", "'nominatedNodeName':'A'", "status.nominatedNodeName",
-         "Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case "
-         "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric "
-         "character (e.g. 'example.com', regex used for validation is "
-         "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
-        {"Always", "", "'qosClass':'Guaranteed'", "status.qosClass",
-         "Invalid value: \"Guaranteed\": field is immutable"},
-        {"Always", "", "'conditions':[{'type':'a/b/c','status':'True'}]",
-         "status.conditions[0].type",
-         "Invalid value: \"a/b/c\": name part must consist of alphanumeric characters, '-', '_' or "
-         "'.', and must start and end with an alphanumeric character (e.g. 'MyName',  or "
-         "'my.name',  or '123-abc', regex used for validation is "
-         "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
-        {"Always", "", "'resourceClaimStatuses':[{'name':'x'}]",
-         "status.resourceClaimStatuses[0].name",
-         "Invalid value: \"x\": must match the name of an entry in `spec.resourceClaims`"},
-        {"Never", "{'name':'c','state':{'terminated':{'exitCode':1}}}",
-         "'containerStatuses':[{'name':'c','state':{'running':{}}}]",
-         "status.containerStatuses[0].state",
-         "Forbidden: may not be transitioned to non-terminated state"},
-        {"OnFailure", "{'name':'c','state':{'terminated':{'exitCode':0}}}",
-         "'containerStatuses':[{'name':'c','state':{'waiting':{}}}]",
-         "status.containerStatuses[0].state",
-         "Forbidden: may not be transitioned to non-terminated state"},
-        {"OnFailure", "{'name':'c','state':{'terminated':{'exitCode':1}}}",
-         "'containerStatuses':[{'name':'c','state':{'running':{}}}]", NULL, NULL},
-        {"Always", "{'name':'c','state':{'terminated':{'exitCode':0}}}",
-         "'containerStatuses':[{'name':'c','state':{'running':{}}}]", NULL, NULL},
-    };
-    const struct api_kind *k = kind_of("pods");
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        CLEANUP_FREE char *policy = xasprintf("{'spec':{'restartPolicy':'%s'}}", rows[i].policy);
-        CLEANUP(json_free) struct json *old = stored("pods", SAMPLE, policy);
-        CLEANUP(json_free) struct json *out = json_clone(old);
-        CLEANUP_FREE char *text = xasprintf("{'status':{'phase':'Running',%s}}", rows[i].after);
-        CLEANUP(json_free) struct json *wish = parse(text);
-        CLEANUP(api_causes_done) struct api_causes c = {0};
-        if (*rows[i].before) {
-            json_append(json_ensure_array(json_get(old, "status"), "containerStatuses"),
-                        parse(rows[i].before));
-        }
-        k->merge_part("status", out, wish);
-        api_typed_complete(k->schema, out);
-        api_validate_part(k, "status", out, old, &c);
-        expect(&c, text, rows[i].field, rows[i].says);
-        if (!rows[i].field) {
-            assert_string_equal(json_path_string(out, "status", "qosClass", NULL), "BestEffort");
-        }
-    }
-}
-
-static void a_status_has_its_address_in_both_fields(void **state)
-{
-    static const struct {
-        const char *given, *ip, *ips;
-    } rows[] = {
-        {"{'status':{'podIP':'10.1.0.2'}}", "10.1.0.2", "[{\"ip\":\"10.1.0.2\"}]"},
-        {"{'status':{'podIPs':[{'ip':'10.1.0.2'},{'ip':'::1'}]}}", "10.1.0.2",
-         "[{\"ip\":\"10.1.0.2\"},{\"ip\":\"::1\"}]"},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        CLEANUP(json_free) struct json *out = stored("pods", SAMPLE, NULL);
-        CLEANUP(json_free) struct json *wish = parse(rows[i].given);
-        kind_of("pods")->merge_part("status", out, wish);
-        CLEANUP_FREE char *ips = json_to_text(json_path(out, "status", "podIPs", NULL));
-        assert_string_equal(json_path_string(out, "status", "podIP", NULL), rows[i].ip);
-        assert_string_equal(ips, rows[i].ips);
-    }
-}
-
-static void ephemeral_containers_are_added_and_stay(void **state)
-{
-#define EPHEMERAL(more) "[{'name':'e','image':'i'" more "}]"
-    static const char no[] = "Forbidden: cannot be set for an Ephemeral Container";
-    static const struct {
-        const char *before, *after, *field, *says;
-    } rows[] = {
-        {"[]", EPHEMERAL(""), NULL, NULL},
-        {EPHEMERAL(""), "[{'name':'f','image':'i'},{'name':'e','image':'i'}]", NULL, NULL},
-        {"[]", EPHEMERAL(",'targetContainerName':'c'"), NULL, NULL},
-        {"[]", EPHEMERAL(",'targetContainerName':'x'"),
-         "spec.ephemeralContainers[0].targetContainerName", "Not found: \"x\""},
-        {"[]", "[{'name':'c','image':'i'}]", "spec.ephemeralContainers[0].name",
-         "Duplicate value: \"c\""},
-        {"[]", "[{'name':'e'}]", "spec.ephemeralContainers[0].image", "Required value"},
-        {"[]", EPHEMERAL(",'ports':[{'containerPort':1}]"), "spec.ephemeralContainers[0].ports",
-         no},
-        {"[]", EPHEMERAL(",'resources':{'limits':{'cpu':'1'}}"),
-         "spec.ephemeralContainers[0].resources", no},
-        {"[]", EPHEMERAL(",'livenessProbe':{'exec':{'command':['x']}}"),
-         "spec.ephemeralContainers[0].livenessProbe", no},
-        {"[]", EPHEMERAL(",'lifecycle':{'preStop':{'exec':{'command':['x']}}}"),
-         "spec.ephemeralContainers[0].lifecycle", no},
-        {"[]", EPHEMERAL(",'volumeMounts':[{'name':'v','mountPath':'/a','subPath':'b'}]"),
-         "spec.ephemeralContainers[0].volumeMounts[0].subPath", no},
-        {"[]", EPHEMERAL(",'volumeMounts':[{'name':'w','mountPath':'/a'}]"),
-         "spec.ephemeralContainers[0].volumeMounts[0].name", "Not found: \"w\""},
-        {EPHEMERAL(""), "[]", "spec.ephemeralContainers",
-         "Forbidden: existing ephemeral containers \"e\" may not be removed\n"},
-        {EPHEMERAL(""), "[{'name':'e','image':'j'}]", "spec.ephemeralContainers",
-         "Forbidden: existing ephemeral containers \"e\" may not be changed\n"},
-    };
-    const struct api_kind *k = kind_of("pods");
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        CLEANUP(json_free)
-        struct json *fresh = stored("pods", SAMPLE, "{'spec':{'volumes':[{'name':'v'}]}}");
-        CLEANUP(json_free) struct json *old = json_clone(fresh);
-        CLEANUP_FREE char *b = xasprintf("{'spec':{'ephemeralContainers':%s}}", rows[i].before);
-        CLEANUP_FREE char *a =
-            xasprintf("{'spec':{'hostNetwork':true,'ephemeralContainers':%s}}", rows[i].after);
-        CLEANUP(json_free) struct json *before = parse(b);
-        CLEANUP(json_free) struct json *after = parse(a);
-        CLEANUP(api_causes_done) struct api_causes c = {0};
-        k->merge_part("ephemeralcontainers", old, before);
-        api_typed_complete(k->schema, old);
-        CLEANUP(json_free) struct json *out = json_clone(old);
-        k->merge_part("ephemeralcontainers", out, after);
-        api_typed_complete(k->schema, out);
-        api_validate_part(k, "ephemeralcontainers", out, old, &c);
-        expect(&c, a, rows[i].field, rows[i].says);
-        /* Only the list is taken from the body. */
-        assert_null(json_path(out, "spec", "hostNetwork", NULL));
     }
 }
 
@@ -1931,14 +1387,6 @@ int main(void)
         cmocka_unit_test(each_rule_of_a_new_pod_names_its_field),
         cmocka_unit_test(a_template_keeps_the_same_rules),
         cmocka_unit_test(a_good_pod_passes),
-        cmocka_unit_test(each_default_is_put_in),
-        cmocka_unit_test(a_template_gets_fewer_defaults),
-        cmocka_unit_test(an_update_changes_what_it_may),
-        cmocka_unit_test(a_pod_that_is_older_than_a_rule_can_be_changed),
-        cmocka_unit_test(a_template_that_is_older_than_a_rule_stays),
-        cmocka_unit_test(a_status_keeps_its_rules),
-        cmocka_unit_test(a_status_has_its_address_in_both_fields),
-        cmocka_unit_test(ephemeral_containers_are_added_and_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
