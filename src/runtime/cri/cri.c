@@ -464,7 +464,8 @@ static void stop_container(void *b, struct runtime_call *call, const char *id, u
               CALL_MS + (uint64_t) grace_s * 1000);
 }
 
-/* The runtime refuses to remove a container that it has not noted as ended, though its process has. */
+/* The runtime refuses to remove a container whose end it has not noted, though the process is
+ * gone. */
 static void remove_container(void *b, struct runtime_call *call, const char *id)
 {
     struct cri *c = b;
