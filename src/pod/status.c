@@ -15,9 +15,10 @@ struct maker {
     const struct pod_observed *o;
     const struct pod_status_facts *facts;
     int64_t now_ns;
-    bool ending; /* No container is started any more. */
-    bool alive;  /* A process of the pod may still run. */
-    bool busy;   /* One may be starting that is not among the containers yet. */
+    bool ending;  /* No container is started any more. */
+    bool alive;   /* A process of the pod may still run. */
+    bool busy;    /* One may be starting that is not among the containers yet. */
+    bool refused; /* The pod ends as Failed, whatever its containers say. */
     /* Found while the containers are walked. */
     bool initialized; /* All init containers are done. */
     bool init_failed; /* One has failed for good. */
@@ -342,7 +343,7 @@ static const char *phase_of(const struct maker *m)
     if (m->init_failed && !deleted && !m->alive) {
         return "Failed";
     }
-    if (m->mains && m->ended == m->mains && !deleted && !m->alive) {
+    if (m->mains && m->ended == m->mains && !deleted && !m->alive && !m->refused) {
         return m->any_failed ? "Failed" : "Succeeded";
     }
     if (!m->initialized) {
@@ -470,6 +471,7 @@ struct json *pod_status(const struct json *pod, const struct json *last,
     struct json *wrapped = json_object(), *status = json_ensure_object(wrapped, "status");
     const struct json *conditions = json_get(last, "conditions");
     m.ending = facts->work != POD_SYNC || must_end;
+    m.refused = reason != NULL;
     if (conditions) {
         json_set(status, "conditions", json_clone(conditions));
     }
