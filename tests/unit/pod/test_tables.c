@@ -479,6 +479,26 @@ static void a_pod_has_not_failed_while_a_container_may_be_starting(void **state)
     pod_observed_done(&o);
 }
 
+/* A container may be known as ended while the call that stops it is under way. */
+static void an_evicted_pod_never_succeeds(void **state)
+{
+    CLEANUP(json_free)
+    struct json *pod = from("{'metadata': {'name': 'p', 'uid': 'u'}, 'spec': {'restartPolicy': "
+                            "'Never', 'containers': [{'name': 'c', 'image': 'i'}]}}");
+    struct pod_observed o = {.refused_reason = xstrdup("Evicted"), .refused_message = xstrdup("")};
+    const struct pod_status_facts facts = {.runtime = "containerd", .work = POD_ENDING};
+    struct runtime_container c = {
+        .id = "1", .sandbox_id = "s", .name = "c", .state = RUNTIME_EXITED, .finished_ns = 999 * S};
+    pod_observed_set_details(pod_observed_add_container(&o, &c), &c);
+    pod_observed_fact(&o, "c")->busy = true;
+    CLEANUP(json_free) struct json *before = pod_status(pod, NULL, &o, &facts, 1000 * S);
+    assert_string_equal(json_get_text(before, "phase"), "Running");
+    pod_observed_fact(&o, "c")->busy = false;
+    CLEANUP(json_free) struct json *after = pod_status(pod, before, &o, &facts, 1001 * S);
+    assert_string_equal(json_get_text(after, "phase"), "Failed");
+    pod_observed_done(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,6 +521,7 @@ int main(void)
         cmocka_unit_test(what_a_resolver_cannot_take_is_left_out_and_told),
         cmocka_unit_test(a_status_patch_has_the_uid_and_only_what_differs),
         cmocka_unit_test(a_pod_has_not_failed_while_a_container_may_be_starting),
+        cmocka_unit_test(an_evicted_pod_never_succeeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
