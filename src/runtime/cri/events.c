@@ -325,7 +325,7 @@ void cri_events_correct(const struct cri_events *ev, const struct cri_containers
         for (size_t i = 0; x->collected && i < c->n; i++) {
             enum runtime_state state = c->v[i].state;
             bool lacks_reason =
-                state == RUNTIME_EXITED && x->oom && !streq(c->v[i].reason, "OOMKilled");
+                state == RUNTIME_EXITED && x->oom && !streq_null(c->v[i].reason, "OOMKilled");
             if ((state == RUNTIME_RUNNING || lacks_reason) && streq(c->v[i].id, x->id)) {
                 c->v[i].state = RUNTIME_EXITED;
                 c->v[i].exit_code = x->exit_code;
