@@ -63,7 +63,7 @@ static void add_nodes(struct sched *s, size_t n)
     }
 }
 
-/* What a pod has beside requests.  Each '@' stands for its application. */
+/* The members of a pod's spec beside its requests.  Each '@' stands for its application. */
 static const struct {
     const char *name, *spec;
 } sorts[] = {

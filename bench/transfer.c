@@ -26,7 +26,7 @@ struct transfer {
     struct loop *loop;
     bool forward;
     uint64_t received;
-    struct strbuf result; /* Of the streams for errors. */
+    struct strbuf result; /* The texts of the streams for errors. */
     int open;             /* Streams that have not ended. */
     struct mux *mux;
 };

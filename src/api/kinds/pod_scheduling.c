@@ -23,7 +23,7 @@ static void check_label_name(struct api_causes *c, const char *field, const stru
 static const struct {
     const char *name;
     size_t least, most; /* Numbers of values. */
-    bool forbidden;     /* What a wrong number is. */
+    bool forbidden;     /* A wrong number is Forbidden, not Invalid. */
     const char *text;
 } operators[] = {
     {"In", 1, SIZE_MAX, false, "must be specified when `operator` is 'In' or 'NotIn'"},
@@ -283,7 +283,7 @@ static void check_spreading(struct api_causes *c, const char *field, const struc
 {
     struct smap seen;
     smap_init(&seen, NULL);
-    /* Of two that are alike the first is refused, as in Kubernetes. */
+    /* The first of two equal elements is refused, as in Kubernetes. */
     for (size_t i = json_count(list); i-- > 0;) {
         const struct json *v = json_at(list, i);
         const char *at = API_FIELD("%s[%zu]", field, i);

@@ -87,7 +87,7 @@ static bool is_domain(const char *s, size_t n)
     return dns;
 }
 
-/* What is wrong with "[DOMAIN\]USER"; NULL: nothing. */
+/* The fault of the user name "[DOMAIN\]USER"; NULL: it has none. */
 static const char *wrong_user_name(const char *s)
 {
     const char *slash = strchr(s, '\\'), *user = slash ? slash + 1 : s;

@@ -13,7 +13,7 @@
 
 static void check_searches(struct api_causes *c, const char *field, const struct json *list)
 {
-    size_t chars = json_count(list) ? json_count(list) - 1 : 0; /* Those between them. */
+    size_t chars = json_count(list) ? json_count(list) - 1 : 0; /* The spaces between domains. */
     for (size_t i = 0; i < json_count(list); i++) {
         const char *s = json_get_string(json_at(list, i));
         size_t n = strlen(s);

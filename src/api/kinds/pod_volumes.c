@@ -15,7 +15,7 @@
 /* One volume. */
 struct volume {
     const struct pod_rules *r;
-    const char *field; /* Of the volume. */
+    const char *field; /* The volume's field. */
     const struct json *v;
 };
 
