@@ -23,7 +23,7 @@ static void check_label_name(struct api_causes *c, const char *field, const stru
 static const struct {
     const char *name;
     size_t least, most; /* Numbers of values. */
-    bool forbidden;     /* A wrong number is Forbidden, not Invalid. */
+    bool forbidden;     /* The cause of a wrong number is Forbidden. */
     const char *text;
 } operators[] = {
     {"In", 1, SIZE_MAX, false, "must be specified when `operator` is 'In' or 'NotIn'"},
