@@ -47,8 +47,13 @@ void pod_last_of(const struct pod_observed *o, const struct json *status, const 
     int64_t told = json_get_int_or(json_get(s, "restartCount"), 0);
     uint32_t restarts = told > 0 && told < INT32_MAX ? (uint32_t) told : 0;
     const struct observed_container *c = pod_observed_newest(o, name);
-    *ret = (struct pod_last){.c = c};
-    if (c) {
+    const struct json *ended = json_path(s, "state", "terminated", NULL);
+    const struct json *running = json_path(s, "state", "running", NULL);
+    const struct json *before = json_path(s, "lastState", "terminated", NULL);
+    /* The runtime may lose the record of the newest container and keep that of an older one. */
+    bool lost = c && c->state == RUNTIME_EXITED && c->restarts < restarts && (ended || running);
+    *ret = (struct pod_last){.c = lost ? NULL : c};
+    if (ret->c) {
         ret->restarts = MAX(c->restarts, restarts) + 1;
         ret->exit_code = c->exit_code;
         ret->state = c->state == RUNTIME_CREATED  ? POD_CREATED
@@ -56,13 +61,8 @@ void pod_last_of(const struct pod_observed *o, const struct json *status, const 
                                                   : POD_RUNS;
         return;
     }
-    const struct json *ended = json_path(s, "state", "terminated", NULL);
-    const struct json *before = json_path(s, "lastState", "terminated", NULL);
-    if (ended || json_path(s, "state", "running", NULL) || before) {
-        const struct json *code = json_get(ended                                    ? ended
-                                           : json_path(s, "state", "running", NULL) ? NULL
-                                                                                    : before,
-                                           "exitCode");
+    if (ended || running || before) {
+        const struct json *code = json_get(ended ? ended : running ? NULL : before, "exitCode");
         ret->state = POD_EXITED;
         ret->exit_code = (int32_t) json_get_int_or(code, LOST_EXIT_CODE);
         ret->restarts = restarts + 1;

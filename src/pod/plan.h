@@ -60,7 +60,7 @@ int64_t pod_deadline_ns(const struct json *pod, const struct json *status,
 enum pod_last_state { POD_NEVER_RAN, POD_CREATED, POD_RUNS, POD_EXITED };
 struct pod_last {
     enum pod_last_state state;
-    const struct observed_container *c; /* NULL: the runtime has none, or has lost it. */
+    const struct observed_container *c; /* NULL: the runtime has none, or has lost the last one. */
     int32_t exit_code;
     uint32_t restarts; /* Of the container that would be started next. */
 };

@@ -251,9 +251,9 @@ static struct json *make_status(struct maker *m, const struct json *spec,
     struct pod_last last;
     w.told = pod_find_status(m->last, name);
     w.fact = pod_observed_find_fact(m->o, name);
-    w.c = pod_observed_newest(m->o, name);
-    w.before = w.c ? pod_observed_before(m->o, w.c) : NULL;
     pod_last_of(m->o, m->last, name, &last);
+    w.c = last.c;
+    w.before = w.c ? pod_observed_before(m->o, w.c) : NULL;
     bool again = w.fact && w.fact->again;
     w.restarts = !m->ending && last.state == POD_EXITED &&
                  (again || pod_restarts(pod_restart_policy(m->pod), kind, last.exit_code));

@@ -499,6 +499,38 @@ static void an_evicted_pod_never_succeeds(void **state)
     pod_observed_done(&o);
 }
 
+/* The runtime keeps the first container, which failed, and loses the second, which ended well. */
+static void the_end_of_a_lost_container_counts_more_than_that_of_an_older_one(void **state)
+{
+    CLEANUP(json_free)
+    struct json *pod = from("{'metadata': {'name': 'p', 'uid': 'u'}, 'spec': {'restartPolicy': "
+                            "'OnFailure', 'containers': [{'name': 'c', 'image': 'i'}]}}");
+    CLEANUP(json_free)
+    struct json *told =
+        from("{'phase': 'Running', 'containerStatuses': [{'name': 'c', 'restartCount': 1,"
+             "'containerID': 'containerd://2', 'state': {'terminated': {'exitCode': 0}}}]}");
+    struct runtime_container c = {.id = "1",
+                                  .sandbox_id = "s",
+                                  .name = "c",
+                                  .state = RUNTIME_EXITED,
+                                  .exit_code = 3,
+                                  .finished_ns = 999 * S};
+    const struct pod_status_facts facts = {.runtime = "containerd", .work = POD_SYNC};
+    struct pod_observed o = {0};
+    struct pod_last last;
+    pod_observed_set_details(pod_observed_add_container(&o, &c), &c);
+    pod_last_of(&o, told, "c", &last);
+    assert_null(last.c);
+    assert_int_equal(last.state, POD_EXITED);
+    assert_int_equal(last.exit_code, 0);
+    assert_int_equal(last.restarts, 2);
+    CLEANUP(json_free) struct json *status = pod_status(pod, told, &o, &facts, 1000 * S);
+    assert_string_equal(json_get_text(status, "phase"), "Succeeded");
+    const struct json *one = json_at(json_get(status, "containerStatuses"), 0);
+    assert_string_equal(json_get_text(one, "containerID"), "containerd://2");
+    pod_observed_done(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +554,7 @@ int main(void)
         cmocka_unit_test(a_status_patch_has_the_uid_and_only_what_differs),
         cmocka_unit_test(a_pod_has_not_failed_while_a_container_may_be_starting),
         cmocka_unit_test(an_evicted_pod_never_succeeds),
+        cmocka_unit_test(the_end_of_a_lost_container_counts_more_than_that_of_an_older_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
