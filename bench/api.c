@@ -377,8 +377,8 @@ static void fan_out(struct bench *b, size_t n_watchers)
     fan.took_ns = xcalloc(n_watchers * CHANGES, sizeof *fan.took_ns);
     must(b, "POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"watched\"}}");
     must(b, "POST", "/api/v1/namespaces/watched/pods",
-         "{\"metadata\":{\"name\":\"one\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":"
-         "\"i\"}]}}");
+         "{\"metadata\":{\"name\":\"one\"},\"spec\":{\"schedulerName\":\"none\",\"containers\":[{"
+         "\"name\":\"c\",\"image\":\"i\"}]}}"); /* A scheduler would write its status. */
     struct reply r = ask(b, "GET", "/api/v1/namespaces/watched/pods?limit=1", NULL);
     CLEANUP(json_free) struct json *list = NULL;
     json_parse(r.body, r.size, &list, NULL);
