@@ -425,6 +425,9 @@ static void test_an_oom_kill(void **state)
         wait_for(f, &f->changed);
     } while (state_of(f, c) != RUNTIME_EXITED);
     assert_string_equal(f->id, "OOMKilled");
+    runtime_list_containers(f->runtime, "u1", on_containers, f); /* A list has no reasons. */
+    wait_for(f, &f->ended);
+    assert_int_equal(f->container.state, RUNTIME_EXITED);
 }
 
 static void test_a_sandbox_that_dies(void **state)
