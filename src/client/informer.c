@@ -9,17 +9,19 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "client/reflector.h"
+#include "wire/json_pool.h"
 
 struct source {
     struct informer_set *set; /* NULL: the source belongs to one listener alone. */
     struct list in_set;
     char *api_version, *plural, *field_selector;
     struct reflector *reflector;
-    struct list listeners; /* List of 'struct informer'. */
-    unsigned delivering;   /* Depth of calls to listeners, during which no listener is released. */
-    struct hmap objects;   /* Map of 'struct entry'. */
-    struct list order;     /* The entries in the order of arrival. */
-    bool copies;           /* A listener needs the copy. */
+    struct list listeners;  /* List of 'struct informer'. */
+    unsigned delivering;    /* Depth of calls to listeners, during which no listener is released. */
+    struct hmap objects;    /* Map of 'struct entry'. */
+    struct list order;      /* The entries in the order of arrival. */
+    struct json_pool *pool; /* What their objects have in common. */
+    bool copies;            /* A listener needs the copy. */
     bool keys_only, metadata_only; /* What the copy has of each object. */
     bool metadata;                 /* The list has metadata only. */
     bool begins;                   /* A list was requested, and none of its pages has arrived. */
@@ -124,6 +126,7 @@ static void source_free(struct source *s)
     reflector_free(s->reflector);
     drop_copy(s);
     hmap_done(&s->objects);
+    json_pool_free(s->pool);
     free(s->api_version);
     free(s->plural);
     free(s->field_selector);
@@ -182,11 +185,11 @@ static struct json *kept(const struct source *s, struct json **obj)
     if (s->keys_only) {
         return NULL;
     }
-    if (!s->metadata_only) {
-        return TAKE(*obj);
+    struct json *o = s->metadata_only ? json_object() : TAKE(*obj);
+    if (s->metadata_only) {
+        json_set(o, "metadata", json_clone(json_get(*obj, "metadata")));
     }
-    struct json *o = json_object();
-    json_set(o, "metadata", json_clone(json_get(*obj, "metadata")));
+    json_pool_share(s->pool, o);
     return o;
 }
 
@@ -467,6 +470,7 @@ static struct source *source_new(struct informer_set *set, struct api_client *c,
     s->field_selector = field_selector ? xstrdup(field_selector) : NULL;
     list_init(&s->listeners);
     hmap_init(&s->objects);
+    s->pool = json_pool_new();
     list_init(&s->order);
     s->expired = true; /* No list was made yet. */
     loop_task_init(&s->settle, l, settle, s);

@@ -104,12 +104,10 @@ static void sip_round(uint64_t v[4])
     v[2] = ROTL(v[2], 32);
 }
 
-/* SipHash-1-3 (Aumasson and Bernstein, 2012) with a random key per process, so that a client
- * cannot prepare colliding keys. */
-static uint64_t key_hash(const union json_key *k)
+/* SipHash-1-3 (Aumasson and Bernstein, 2012). */
+uint64_t json_hash(const char *text, size_t size)
 {
-    const unsigned char *s = (const unsigned char *) json_key_text(k);
-    size_t size = strlen((const char *) s);
+    const unsigned char *s = (const unsigned char *) text;
     uint64_t seed[2] = {0, 0};
     const void *random = (const void *) getauxval(AT_RANDOM);
     if (random) {
@@ -136,6 +134,12 @@ static uint64_t key_hash(const union json_key *k)
     sip_round(v);
     sip_round(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static uint64_t key_hash(const union json_key *k)
+{
+    const char *s = json_key_text(k);
+    return json_hash(s, strlen(s));
 }
 
 /* Places of the index for a vector of 'cap' members: a power of two, at most half full. */
@@ -374,6 +378,9 @@ static void vec_free(struct json_vec *v)
 struct json *json_free(struct json *v)
 {
     if (!v || v->permanent) {
+        if (v && v->shared) {
+            json_part_release(v);
+        }
         return NULL;
     }
     if (!is_container(v)) {
@@ -403,6 +410,9 @@ struct json *json_free(struct json *v)
         }
         f->i++;
         if (!child || child->permanent) {
+            if (child && child->shared) {
+                json_part_release(child);
+            }
             continue;
         }
         if (is_container(child)) {
@@ -418,7 +428,7 @@ struct json *json_free(struct json *v)
 /* A copy of 'v'; of a container without its children. */
 static struct json *clone_node(const struct json *v)
 {
-    if (v->permanent) {
+    if (v->permanent && !v->shared) {
         return (struct json *) v;
     }
     if (!is_container(v)) {
@@ -437,6 +447,7 @@ static struct json *clone_node(const struct json *v)
 /* Appends to an object that has no such key, or to an array. */
 static void vec_add(struct json_vec *to, const union json_key *key, struct json *v)
 {
+    assert(!to->head.shared);
     if (to->head.type == JSON_ARRAY) {
         if (to->head.n == to->cap) {
             size_t cap = next_cap(to->cap);
@@ -661,7 +672,7 @@ const char *json_path_string(const struct json *obj, ...)
 
 struct json *json_set(struct json *obj, const char *key, struct json *v)
 {
-    assert(json_is(obj, JSON_OBJECT));
+    assert(json_is(obj, JSON_OBJECT) && !obj->shared);
     if (!v) {
         return NULL;
     }
@@ -739,6 +750,7 @@ struct json *json_take_at(struct json *v, size_t i)
         return NULL;
     }
     struct json_vec *vec = as_vec(v);
+    assert(!v->shared);
     if (v->type == JSON_OBJECT) {
         return object_unlink(vec, &vec->members[i]);
     }

@@ -13,7 +13,8 @@
 struct json {
     uint8_t type;
     bool value;     /* of a JSON_BOOL */
-    bool permanent; /* A shared constant, never freed. */
+    bool permanent; /* A constant, or shared: not freed with what has it. */
+    bool shared;    /* A part of a pool (json_pool.c). */
     uint32_t n;     /* Bytes of text, or number of live children. */
 };
 
@@ -71,6 +72,10 @@ struct json_text *json_text_new(enum json_type type, size_t size);
 struct json *json_array_from(const struct json_member *from, size_t n);
 /* '*ret_dup' is the index of the first member with a repeated key, or SIZE_MAX. */
 struct json *json_object_from(const struct json_member *from, size_t n, size_t *ret_dup);
+/* Gives a reference to a shared part back. */
+void json_part_release(struct json *v);
+/* A hash with a random key per process, so that a client cannot prepare colliding texts. */
+uint64_t json_hash(const char *text, size_t size);
 /* Compacts the vector after removals; required before access by position. */
 void json_settle(const struct json *v);
 

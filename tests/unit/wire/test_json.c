@@ -2,6 +2,9 @@
 #include "wire/json.h"
 
 #include "base/mem.h"
+#include "wire/json_pool.h"
+
+#include "rng.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -532,9 +535,70 @@ static void big_hostile_objects_take_linear_time(void **state)
     assert_non_null(strstr(e.text, "duplicate key \"777\""));
 }
 
+static void equal_parts_are_stored_once(void **state)
+{
+    static const char *const texts[] = {
+        "{\"metadata\":{\"name\":\"a\",\"labels\":{\"app\":\"x\"}},"
+        "\"spec\":{\"list\":[1,{\"deep\":[]}]},\"n\":7}",
+        "{\"metadata\":{\"name\":\"b\",\"labels\":{\"app\":\"x\"}},"
+        "\"spec\":{\"list\":[1,{\"deep\":[]}]},\"n\":7}",
+    };
+    struct json_pool *p = json_pool_new();
+    struct json *a = must_parse(texts[0]), *b = must_parse(texts[1]);
+    json_pool_share(p, a);
+    assert_int_equal(json_pool_count(p), 4); /* metadata, labels, spec, list */
+    json_pool_share(p, b);
+    assert_int_equal(json_pool_count(p), 5); /* and the other metadata */
+    assert_ptr_equal(json_get(a, "spec"), json_get(b, "spec"));
+    assert_ptr_equal(json_path(a, "metadata", "labels", NULL),
+                     json_path(b, "metadata", "labels", NULL));
+    json_pool_share(p, b); /* Nothing is left to share. */
+    assert_int_equal(json_pool_count(p), 5);
+    assert_text(a, texts[0]);
+    assert_text(b, texts[1]);
+    /* A copy can be changed, and stays. */
+    CLEANUP(json_free) struct json *copy = json_clone(a);
+    json_set_string(json_path(copy, "metadata", "labels", NULL), "app", "y");
+    a = json_free(a);
+    assert_int_equal(json_pool_count(p), 4);
+    assert_text(b, texts[1]);
+    /* What is shared goes with the last value, also when the pool was closed before. */
+    p = json_pool_free(p);
+    assert_text(b, texts[1]);
+    json_free(b);
+    assert_string_equal(json_path_string(copy, "metadata", "labels", "app", NULL), "y");
+}
+
+static void parts_go_in_any_order(void **state)
+{
+    struct json *v[64] = {0};
+    struct json_pool *p = json_pool_new();
+    rng_start(1);
+    for (size_t i = 0; i < 20000; i++) {
+        size_t at = below(ARRAY_SIZE(v));
+        CLEANUP_FREE char *text =
+            xasprintf("[{\"a\":[%d],\"b\":{\"c\":%d}},[[%d],%d],%d]", (int) below(3),
+                      (int) below(3), (int) below(3), (int) below(3), (int) below(3));
+        v[at] = json_free(v[at]);
+        if (chance(70)) {
+            v[at] = must_parse(text);
+            json_pool_share(p, v[at]);
+            assert_text(v[at], text);
+        }
+    }
+    assert_true(json_pool_count(p) <= 3 + 3 + 9 + 3 + 9);
+    for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+        json_free(v[i]);
+    }
+    assert_int_equal(json_pool_count(p), 0);
+    json_pool_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_parts_are_stored_once),
+        cmocka_unit_test(parts_go_in_any_order),
         cmocka_unit_test(values_come_out_as_they_went_in),
         cmocka_unit_test(spaces_and_escapes_are_normalized),
         cmocka_unit_test(malformed_texts_are_refused),
