@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent and the runtime killed under load, a host that starts anew, and pods that come and go in rounds.
 
-Longer runs: TENET_KILLS=100, TENET_PODS=110 and TENET_POD_ROUNDS=20 (`make check-kills`); TENET_SEED repeats one."""
+Longer runs: TENET_KILLS=100, TENET_PODS=110 and TENET_POD_ROUNDS=20 (`make soak-kubelet`); TENET_SEED repeats one."""
 import http.client
 import json
 import os
