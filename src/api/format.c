@@ -104,29 +104,10 @@ static bool is_uri(const char *s)
     return *s == '/' || (n && isalpha((unsigned char) *s) && s[n] == ':' && s[n + 1]);
 }
 
-/* Numbers with units, in Go's syntax of durations: "1h30m", "1.5s", "-2ms", "0". */
 static bool is_duration(const char *s)
 {
-    static const char *const units[] = {"ns", "us", "\xc2\xb5s", "ms", "s", "m", "h"};
-    s += *s == '-' || *s == '+';
-    if (streq(s, "0")) {
-        return true;
-    }
-    do {
-        size_t whole = strspn(s, "0123456789");
-        s += whole;
-        size_t part = *s == '.' ? strspn(s + 1, "0123456789") : 0;
-        s += *s == '.' ? 1 + part : 0;
-        size_t unit = 0;
-        for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-            unit = str_has_prefix(s, units[i]) ? MAX(unit, strlen(units[i])) : unit;
-        }
-        if (whole + part == 0 || unit == 0) {
-            return false;
-        }
-        s += unit;
-    } while (*s);
-    return true;
+    int64_t ns;
+    return time_parse_duration(s, &ns) == 0;
 }
 
 bool api_format_fits(const char *format, const char *s)

@@ -144,34 +144,116 @@ int time_parse(const char *s, int64_t *ret_wall_ms)
     return 0;
 }
 
+/* A unit of durations; "m" comes after "ms", of which it is the beginning. */
+struct unit {
+    const char *name;
+    int64_t ns;
+};
+static const struct unit units[] = {
+    {"ns", 1},
+    {"us", 1000},
+    {"\xc2\xb5s", 1000}, /* The micro sign, and the Greek letter. */
+    {"\xce\xbcs", 1000},
+    {"ms", INT64_C(1000000)},
+    {"s", INT64_C(1000000000)},
+    {"m", INT64_C(60000000000)},
+    {"h", INT64_C(3600000000000)},
+};
+
+static const struct unit *find_unit(const char *s)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+        if (str_has_prefix(s, units[i].name)) {
+            return &units[i];
+        }
+    }
+    return NULL;
+}
+
+/* Reads one number with its unit to nanoseconds.  False: it is none, or too large. */
+static bool parse_part(const char **p, uint64_t *ret_ns)
+{
+    size_t digits = strspn(*p, "0123456789"), decimals = 0;
+    const char *s = *p + digits;
+    uint64_t whole = 0, fraction = 0, scale = 1;
+    bool large = false;
+    for (size_t i = 0; i < digits; i++) {
+        large = large || __builtin_mul_overflow(whole, (uint64_t) 10, &whole) ||
+                __builtin_add_overflow(whole, (uint64_t) ((*p)[i] - '0'), &whole);
+    }
+    if (*s == '.') {
+        decimals = strspn(++s, "0123456789");
+        /* Further ones are no part of a nanosecond. */
+        for (size_t i = 0; i < MIN(decimals, (size_t) 18); i++) {
+            fraction = fraction * 10 + (uint64_t) (s[i] - '0');
+            scale *= 10;
+        }
+        s += decimals;
+    }
+    const struct unit *u = digits + decimals ? find_unit(s) : NULL;
+    if (!u || large || __builtin_mul_overflow(whole, (uint64_t) u->ns, &whole)) {
+        return false;
+    }
+    *p = s + strlen(u->name);
+    return !__builtin_add_overflow(
+        whole, (uint64_t) ((double) fraction * ((double) u->ns / (double) scale)), ret_ns);
+}
+
 int time_parse_duration(const char *text, int64_t *ret_ns)
 {
-    static const struct {
-        const char *name;
-        int64_t ns;
-    } units[] = {{"ms", INT64_C(1000000)},
-                 {"h", INT64_C(3600000000000)},
-                 {"m", INT64_C(60000000000)},
-                 {"s", INT64_C(1000000000)}};
-    int64_t sum = 0;
-    bool bad = !*text;
-    for (const char *p = text; *p && !bad;) {
-        size_t digits = strspn(p, "0123456789"), u = 0;
-        CLEANUP_FREE char *number = xstrndup(p, digits);
-        uint64_t n = 0;
-        p += digits;
-        while (u < ARRAY_SIZE(units) && !str_has_prefix(p, units[u].name)) {
-            u++;
+    bool negative = *text == '-';
+    const char *p = text + (negative || *text == '+');
+    uint64_t sum = 0, part = 0;
+    if (streq(p, "0")) {
+        *ret_ns = 0;
+        return 0;
+    }
+    do {
+        if (!parse_part(&p, &part) || __builtin_add_overflow(sum, part, &sum) ||
+            sum > (uint64_t) INT64_MAX + negative) {
+            return -EINVAL;
         }
-        bad = u == ARRAY_SIZE(units) || str_to_u64(number, 1000000, &n) < 0 ||
-              __builtin_add_overflow(sum, (int64_t) n * units[u].ns, &sum);
-        p += bad ? 0 : strlen(units[u].name);
-    }
-    if (bad) {
-        return -EINVAL;
-    }
-    *ret_ns = sum;
+    } while (*p);
+    *ret_ns = negative ? (int64_t) (0 - sum) : (int64_t) sum;
     return 0;
+}
+
+/* Appends 'n' units of 'unit_ns', with the fraction that is not 0. */
+static void add_fraction(char *out, uint64_t ns, uint64_t unit_ns, const char *name)
+{
+    size_t size = strlen(out);
+    size += (size_t) snprintf(out + size, TIME_TEXT_SIZE - size, "%" PRIu64, ns / unit_ns);
+    uint64_t rest = ns % unit_ns;
+    if (rest) {
+        out[size++] = '.';
+    }
+    for (; rest; rest %= unit_ns) {
+        unit_ns /= 10;
+        out[size++] = (char) ('0' + rest / unit_ns);
+    }
+    snprintf(out + size, TIME_TEXT_SIZE - size, "%s", name);
+}
+
+void time_format_duration(int64_t ns, char out[TIME_TEXT_SIZE])
+{
+    uint64_t n = ns < 0 ? 0 - (uint64_t) ns : (uint64_t) ns, s = n / 1000000000;
+    snprintf(out, TIME_TEXT_SIZE, "%s", ns < 0 ? "-" : "");
+    if (n == 0 || n >= 1000000000) {
+        size_t size = strlen(out);
+        if (s >= 3600) {
+            snprintf(out + size, TIME_TEXT_SIZE - size, "%" PRIu64 "h%" PRIu64 "m", s / 3600,
+                     s / 60 % 60);
+        } else if (s >= 60) {
+            snprintf(out + size, TIME_TEXT_SIZE - size, "%" PRIu64 "m", s / 60);
+        }
+        add_fraction(out, n % UINT64_C(60000000000), 1000000000, "s");
+    } else if (n >= 1000000) {
+        add_fraction(out, n, 1000000, "ms");
+    } else if (n >= 1000) {
+        add_fraction(out, n, 1000, "\xc2\xb5s");
+    } else {
+        add_fraction(out, n, 1, "ns");
+    }
 }
 
 void time_format_age(int64_t age_ms, char out[TIME_TEXT_SIZE])

@@ -19,8 +19,10 @@ void time_format_http(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 void time_format_micro(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 /* Reads "YYYY-MM-DDTHH:MM:SS[.fraction](Z|+HH:MM|-HH:MM)" (RFC 3339) to milliseconds; -EINVAL. */
 int time_parse(const char *s, int64_t *ret_wall_ms);
-/* Reads "1h2m3s" or "500ms" to nanoseconds; a number without unit is not a duration.  -EINVAL. */
+/* Durations as Go's time package reads and writes them: "1h2m3s", "1.5s", "-500ms", "0"; no other
+ * number lacks a unit.  -EINVAL: no duration, or one of more than 292 years. */
 int time_parse_duration(const char *text, int64_t *ret_ns);
+void time_format_duration(int64_t ns, char out[TIME_TEXT_SIZE]);
 /* Age as kubectl prints it: 5s, 3m12s, 2h, 4d3h, 2y5d. */
 void time_format_age(int64_t age_ms, char out[TIME_TEXT_SIZE]);
 

@@ -90,7 +90,7 @@ static int check_grace(const char *v, struct err *e)
 static int check_duration(const char *v, struct err *e)
 {
     int64_t ns;
-    return time_parse_duration(v, &ns) < 0
+    return time_parse_duration(v, &ns) < 0 || ns < 0
                ? err_set(e, -EINVAL, "\"%s\" is not a duration such as 5m or 1m30s", v)
                : 0;
 }

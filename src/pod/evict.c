@@ -102,7 +102,7 @@ int evict_read_grace(const char *item, int64_t list_ns[EVICT_SIGNALS], struct er
     const char *value;
     int64_t ns;
     int r = split(item, '=', &s, &value, e);
-    if (r == 0 && time_parse_duration(value, &ns) < 0) {
+    if (r == 0 && (time_parse_duration(value, &ns) < 0 || ns < 0)) {
         r = err_set(e, -EINVAL, "\"%s\" is not a duration such as 5m or 1m30s", value);
     }
     if (r == 0 && list_ns) {

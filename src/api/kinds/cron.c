@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/timeutil.h"
 
 #include <errno.h>
 #include <strings.h>
@@ -120,28 +121,11 @@ static int parse_field(char *s, const struct field *f, struct err *e)
     return r;
 }
 
-/* A duration as Go writes it: "1h30m", "1.5s"; positive. */
-static bool is_duration(const char *s)
+/* A duration such as "1h30m" or "1.5s"; positive. */
+static bool is_interval(const char *s)
 {
-    static const char *const units[] = {"ns", "us", "ms", "s", "m", "h"};
-    bool some = false, positive = false;
-    while (*s) {
-        size_t n = strspn(s, "0123456789."), unit = 0;
-        if (n == 0 || n > 18 || (n == 1 && *s == '.') || memchr(s, '.', n) != memrchr(s, '.', n)) {
-            return false;
-        }
-        positive |= strspn(s, "0.") < n;
-        s += n;
-        while (unit < ARRAY_SIZE(units) && !str_has_prefix(s, units[unit])) {
-            unit++;
-        }
-        if (unit == ARRAY_SIZE(units)) {
-            return false;
-        }
-        s += strlen(units[unit]);
-        some = true;
-    }
-    return some && positive;
+    int64_t ns;
+    return time_parse_duration(s, &ns) == 0 && ns > 0;
 }
 
 static int check_descriptor(const char *s, struct err *e)
@@ -155,7 +139,7 @@ static int check_descriptor(const char *s, struct err *e)
         }
     }
     if (str_has_prefix(s, every)) {
-        return is_duration(s + strlen(every))
+        return is_interval(s + strlen(every))
                    ? 0
                    : err_set(e, -EINVAL, "failed to parse duration %.64s", s);
     }

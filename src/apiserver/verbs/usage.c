@@ -96,6 +96,7 @@ static struct json *object_for(const struct request *q, const struct json *of,
                                const struct usage_window *w)
 {
     struct json *o = json_object(), *metadata;
+    char window[TIME_TEXT_SIZE];
     CLEANUP_FREE char *version = api_kind_api_version(q->kind);
     json_set_string(o, "kind", q->kind->kind);
     json_set_string(o, "apiVersion", version);
@@ -108,7 +109,8 @@ static struct json *object_for(const struct request *q, const struct json *of,
         json_set(metadata, "labels", json_clone(labels));
     }
     set_time(o, "timestamp", w->end_ms);
-    json_set(o, "window", usage_duration(w->length_ms));
+    time_format_duration(w->length_ms * 1000000, window);
+    json_set_string(o, "window", window);
     return o;
 }
 

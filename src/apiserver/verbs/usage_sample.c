@@ -147,20 +147,3 @@ struct json *usage_amounts(const struct usage_window *w)
     set_quantity(o, "memory", w->memory_bytes / 1024, "Ki");
     return o;
 }
-
-struct json *usage_duration(int64_t ms)
-{
-    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    if (ms < 1000) {
-        return json_stringf("%" PRId64 "ms", ms);
-    }
-    if (ms >= 60000) {
-        strbuf_addf(&b, "%" PRId64 "m", ms / 60000);
-    }
-    strbuf_addf(&b, "%" PRId64 ".%03" PRId64, ms / 1000 % 60, ms % 1000);
-    while (b.data[b.size - 1] == '0') {
-        b.size--;
-    }
-    b.size -= b.data[b.size - 1] == '.';
-    return json_stringf("%.*ss", (int) b.size, b.data);
-}

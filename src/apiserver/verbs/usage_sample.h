@@ -42,5 +42,3 @@ bool usage_between(const struct usage_point *before, const struct usage_point *n
                    struct usage_window *ret);
 /* {"cpu": "1234567n", "memory": "5120Ki"}; owned. */
 struct json *usage_amounts(const struct usage_window *w);
-/* A duration as Go writes it: "15.062s", "1m0.5s"; owned. */
-struct json *usage_duration(int64_t ms);

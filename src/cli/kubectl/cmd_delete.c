@@ -106,7 +106,7 @@ static int set_option(struct delete *d, int opt)
                    ? command_usage(&cmd_delete, "--wait=%s is not true or false", optarg)
                    : -1;
     case OPT_TIMEOUT:
-        if (!streq(optarg, "0") && time_parse_duration(optarg, &ns) < 0) {
+        if (time_parse_duration(optarg, &ns) < 0 || ns < 0) {
             return command_usage(&cmd_delete, "--timeout \"%s\" is not a time such as 30s", optarg);
         }
         d->timeout_ms = (uint64_t) ns / 1000000;

@@ -142,19 +142,6 @@ static void windows(void **state)
     assert_false(usage_between(&a, NULL, &w));
 }
 
-static void durations(void **state)
-{
-    static const struct {
-        int64_t ms;
-        const char *text;
-    } cases[] = {{15000, "15s"},    {15062, "15.062s"}, {1500, "1.5s"},
-                 {60500, "1m0.5s"}, {120000, "2m0s"},   {100, "100ms"}};
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        CLEANUP(json_free) struct json *v = usage_duration(cases[i].ms);
-        assert_string_equal(json_get_string(v), cases[i].text);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,7 +151,6 @@ int main(void)
         cmocka_unit_test(containers_are_bounded),
         cmocka_unit_test(labels_are_unescaped),
         cmocka_unit_test(windows),
-        cmocka_unit_test(durations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

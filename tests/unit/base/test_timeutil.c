@@ -148,6 +148,71 @@ static void ages_read_as_kubectl_prints_them(void **state)
     }
 }
 
+static void durations_are_those_of_go(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ns;
+        const char *again; /* NULL: the same. */
+    } rows[] = {
+        {"0s", 0, NULL},
+        {"0", 0, "0s"},
+        {"1ns", 1, NULL},
+        {"1.5\xc2\xb5s", 1500, NULL},
+        {"1.5\xce\xbcs", 1500, "1.5\xc2\xb5s"},
+        {"1.5us", 1500, "1.5\xc2\xb5s"},
+        {"500ms", 500000000, NULL},
+        {"1.000001ms", 1000001, NULL},
+        {"1.5s", 1500000000, NULL},
+        {".5s", 500000000, "500ms"},
+        {"5.s", 5000000000, "5s"},
+        {"15.062s", 15062000000, NULL},
+        {"0.123456789s", 123456789, "123.456789ms"},
+        {"1m0s", 60000000000, NULL},
+        {"90s", 90000000000, "1m30s"},
+        {"1m0.5s", 60500000000, NULL},
+        {"2h0m1s", 7201000000000, NULL},
+        {"1.5h", 5400000000000, "1h30m0s"},
+        {"0.50000000000000000000000h", 1800000000000, "30m0s"},
+        {"-1m", -60000000000, "-1m0s"},
+        {"+1m", 60000000000, "1m0s"},
+        {"2562047h47m16.854775807s", INT64_MAX, NULL},
+        {"-2562047h47m16.854775808s", INT64_MIN, NULL},
+    };
+    static const char *const wrong[] = {"",
+                                        "5",
+                                        "m",
+                                        "1m-",
+                                        "1.2.3s",
+                                        ".s",
+                                        "1x",
+                                        "--1s",
+                                        "1 s",
+                                        "1s ",
+                                        "s1",
+                                        "-",
+                                        "1m5",
+                                        "00",
+                                        "1e3s",
+                                        "99999999999s",
+                                        "2562047h47m16.854775808s",
+                                        "18446744073709551616ns",
+                                        "-2562047h47m16.854775809s"};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        int64_t ns = -1;
+        char out[TIME_TEXT_SIZE];
+        assert_int_equal(time_parse_duration(rows[i].text, &ns), 0);
+        assert_int_equal(ns, rows[i].ns);
+        time_format_duration(ns, out);
+        assert_string_equal(out, rows[i].again ? rows[i].again : rows[i].text);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        int64_t ns = -1;
+        assert_int_equal(time_parse_duration(wrong[i], &ns), -EINVAL);
+        assert_int_equal(ns, -1);
+    }
+}
+
 static void backoff_doubles_up_to_its_maximum(void **state)
 {
     for (uint32_t seed = 0; seed < 100; seed++) {
@@ -177,6 +242,7 @@ int main(void)
         cmocka_unit_test(times_are_written_in_utc),
         cmocka_unit_test(rfc_3339_times_are_read),
         cmocka_unit_test(ages_read_as_kubectl_prints_them),
+        cmocka_unit_test(durations_are_those_of_go),
         cmocka_unit_test(backoff_doubles_up_to_its_maximum),
         cmocka_unit_test(the_monotonic_clock_goes_on),
     };
