@@ -14,6 +14,7 @@
 struct decoding {
     struct api_paths *unknown; /* NULL: not collected. */
     size_t elements;
+    unsigned depth; /* Of messages that are objects in JSON. */
     struct err *e;
 };
 
@@ -161,22 +162,31 @@ static int decode_list(const struct api_schema *s, const struct pb_field *f, str
     return 0;
 }
 
+/* The shortest text that is read as the same number; NULL: JSON has no infinity. */
+static struct json *double_of(const struct pb_field *p)
+{
+    char text[32];
+    double number;
+    memcpy(&number, &p->value, sizeof number);
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number) {
+            break;
+        }
+    }
+    return json_number_n(text, strlen(text));
+}
+
 static int decode_number(const struct api_schema *s, const struct pb_field *p, struct json **ret,
                          struct decoding *d)
 {
-    double number;
     if (p->type != (s->type == API_NUMBER ? PB_FIXED64 : PB_VARINT)) {
         return malformed(d->e);
     }
-    if (s->type == API_NUMBER) {
-        char text[32];
-        memcpy(&number, &p->value, sizeof number);
-        *ret = json_number_n(text, (size_t) snprintf(text, sizeof text, "%.17g", number));
-        return *ret ? 0 : malformed(d->e); /* JSON has no infinity. */
-    } else {
-        *ret = s->type == API_BOOLEAN ? json_bool(p->value) : json_int((int64_t) p->value);
-    }
-    return 0;
+    *ret = s->type == API_NUMBER    ? double_of(p)
+           : s->type == API_BOOLEAN ? json_bool(p->value)
+                                    : json_int((int64_t) p->value);
+    return *ret ? 0 : malformed(d->e);
 }
 
 static int decode_string(const struct api_schema *s, const struct pb_field *p, struct json **ret,
@@ -187,6 +197,31 @@ static int decode_string(const struct api_schema *s, const struct pb_field *p, s
     }
     *ret = s->format && streq(s->format, "byte") ? base64_of(p) : text_of(p);
     return 0;
+}
+
+/* A value of one of several types: the last field that is there counts. */
+static int decode_either(const struct api_schema *s, const struct pb_field *p, struct json **ret,
+                         struct decoding *d)
+{
+    CLEANUP(json_free) struct json *fields = json_object();
+    int r = decode_message(s, 0, p, fields, d);
+    for (size_t i = s->n_numbered; r == 0 && !*ret && i-- > 0;) {
+        *ret = json_take(fields, s->fields[s->by_number[i]].name);
+    }
+    return r;
+}
+
+static int decode_object(const struct api_schema *s, const struct pb_field *p, struct json **ret,
+                         struct decoding *d)
+{
+    CLEANUP(json_free) struct json *sub = json_object();
+    if (++d->depth > JSON_MAX_DEPTH) {
+        return err_set(d->e, -EINVAL, "the object is nested too deeply");
+    }
+    int r = decode_message(s, 0, p, sub, d);
+    d->depth--;
+    *ret = r < 0 ? NULL : TAKE(sub);
+    return r;
 }
 
 /* '*ret' stays NULL when the value means absent. */
@@ -207,16 +242,9 @@ static int decode_value(const struct api_schema *s, const struct pb_field *p, st
                                          : decode_int_or_string(p, ret, d->e);
     case API_ARRAY:
         return decode_list(s, p, ret, d);
-    case API_OBJECT:
-        if (s->n_fields) {
-            CLEANUP(json_free) struct json *sub = json_object();
-            int r = decode_message(s, 0, p, sub, d);
-            *ret = r < 0 ? NULL : TAKE(sub);
-            return r;
-        }
-        return decode_raw(p, ret, d->e);
     default:
-        return decode_raw(p, ret, d->e);
+        return api_schema_is_raw(s) ? decode_raw(p, ret, d->e)
+                                    : (s->either ? decode_either : decode_object)(s, p, ret, d);
     }
 }
 
@@ -284,7 +312,7 @@ static bool is_left_out(const struct api_field *f, const struct json *v)
     }
     int64_t i;
     return (json_is(v, JSON_STRING) && !json_string_size(v) && f->schema->type == API_STRING) ||
-           (json_is(v, JSON_BOOL) && !json_get_bool(v, false)) ||
+           (f->schema->type == API_BOOLEAN && !json_get_bool(v, false)) ||
            (f->schema->type == API_INTEGER && json_get_int(v, &i) == 0 && i == 0) ||
            (f->schema->type == API_NUMBER && strtod(json_number_text(v), NULL) == 0);
 }
@@ -292,7 +320,7 @@ static bool is_left_out(const struct api_field *f, const struct json *v)
 static int decode_field(const struct api_field *f, const struct pb_field *p, struct json *obj,
                         struct decoding *d)
 {
-    const struct api_schema *s = f->schema;
+    const struct api_schema *s = f->wire ? f->wire : f->schema;
     struct json *v = NULL;
     if (s->type == API_OBJECT && s->others) {
         return p->type == PB_BYTES ? decode_entry(s->others, p, json_ensure_object(obj, f->name), d)
@@ -303,11 +331,11 @@ static int decode_field(const struct api_field *f, const struct pb_field *p, str
         return err_set(d->e, -EINVAL, API_TYPED_TOO_MANY);
     }
     int r = decode_value(list ? api_schema_items(s) : s, p, &v, d);
-    if (r < 0 || !v) {
+    if (r < 0 || (!v && !list)) {
         return r;
     }
     if (list) {
-        json_append(json_ensure_array(obj, f->name), v);
+        json_append(json_ensure_array(obj, f->name), v ? v : json_null());
     } else if (is_left_out(f, v)) {
         json_free(v);
         json_remove(obj, f->name); /* The last value counts. */

@@ -16,8 +16,8 @@
 
 /* '*ret' is the object as JSON, with apiVersion and kind; these are those of 'k' where the
  * envelope has none ('k' may be NULL).  'unknown' (may be NULL) gets the fields that have no
- * description, as "PodSpec.99"; they are left out.  -EINVAL: malformed; -EPROTONOSUPPORT: a kind
- * without a protobuf form. */
+ * description, as "PodSpec.99"; they are left out.  -EINVAL: malformed, or nested deeper than JSON
+ * may be; -EPROTONOSUPPORT: a kind without a protobuf form. */
 int api_proto_decode(const void *data, size_t size, const struct api_kind *k, struct json **ret,
                      struct api_paths *unknown, struct err *e);
 

@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The depth is that of the object, which is bounded by JSON_MAX_DEPTH, and twice that where
+ * messages have a value of one of several types in them. */
 static void put_message(const struct api_schema *s, const struct json *obj, struct strbuf *out);
+static void put_either(const struct api_schema *s, const struct json *v, struct strbuf *out);
 
 static void put_text(uint32_t number, const char *s, struct strbuf *out)
 {
@@ -61,12 +64,13 @@ static void put_quantity(const struct json *v, uint32_t number, struct strbuf *o
     pb_end(out, mark);
 }
 
-/* A value that protobuf carries as JSON text: runtime.RawExtension, FieldsV1, raw = 1. */
+/* A value that protobuf carries as JSON text: runtime.RawExtension, FieldsV1, raw = 1; null is no
+ * text. */
 static void put_raw(const struct json *v, uint32_t number, struct strbuf *out)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     size_t mark = pb_begin(out, number);
-    if (v) {
+    if (v && !json_is(v, JSON_NULL)) {
         json_write(v, 0, &text);
         pb_put_bytes(out, 1, text.data, text.size);
     }
@@ -118,12 +122,12 @@ static void put_value(const struct api_schema *s, const struct json *v, uint32_t
         pb_end(out, mark);
         break;
     default:
-        if (s->type == API_ANY || !s->n_fields) {
+        if (api_schema_is_raw(s)) {
             put_raw(v, number, out);
             break;
         }
         mark = pb_begin(out, number);
-        put_message(s, v, out);
+        (s->either ? put_either : put_message)(s, v, out);
         pb_end(out, mark);
     }
 }
@@ -153,28 +157,28 @@ static void put_map(const struct api_schema *s, const struct json *map, uint32_t
     }
 }
 
+static const struct api_schema *schema_of(const struct api_field *f)
+{
+    return f->wire ? f->wire : f->schema;
+}
+
 /* Whether Go writes the field when the object does not have it: it has no pointer that could be
  * nil, and is no list, map or run of bytes. */
 static bool is_written_empty(const struct api_field *f)
 {
-    const struct api_schema *s = f->schema;
-    if (s->type == API_OBJECT && s->n_fields) {
+    const struct api_schema *s = schema_of(f);
+    if (s->type == API_OBJECT && !s->others && !api_schema_is_raw(s)) {
         return f->always;
     }
     bool bytes = s->type == API_STRING && s->format && streq(s->format, "byte");
     return !f->pointer && s->type != API_ARRAY && s->type != API_ANY && !s->others && !bytes;
 }
 
-static void put_field(const struct api_field *f, const struct json *obj, struct strbuf *out)
+static void put_present(const struct api_field *f, const struct json *v, struct strbuf *out)
 {
-    const struct api_schema *s = f->schema;
-    const struct json *v = json_get(obj, f->name), *item;
-    v = json_is(v, JSON_NULL) ? NULL : v;
-    if (!v) {
-        if (is_written_empty(f)) {
-            put_value(s, NULL, f->number, out);
-        }
-    } else if (s->type == API_ARRAY) {
+    const struct api_schema *s = schema_of(f);
+    const struct json *item;
+    if (s->type == API_ARRAY) {
         JSON_FOREACH (item, v) {
             put_value(api_schema_items(s), item, f->number, out);
         }
@@ -182,6 +186,35 @@ static void put_field(const struct api_field *f, const struct json *obj, struct 
         put_map(s->others, v, f->number, out);
     } else {
         put_value(s, v, f->number, out);
+    }
+}
+
+/* Null is absent.  A list or map that is none is left out: the value of a field with a message of
+ * another schema is checked by its own rules, not by that schema. */
+static void put_field(const struct api_field *f, const struct json *obj, struct strbuf *out)
+{
+    const struct api_schema *s = schema_of(f);
+    const struct json *v = json_get(obj, f->name);
+    bool map = s->type == API_OBJECT && s->others;
+    if (s->type == API_ARRAY || map ? json_is(v, map ? JSON_OBJECT : JSON_ARRAY)
+                                    : v && !json_is(v, JSON_NULL)) {
+        put_present(f, v, out);
+    } else if (is_written_empty(f)) {
+        put_value(s, NULL, f->number, out);
+    }
+}
+
+/* The field of the value's type; a truth is told with a schema, too. */
+static void put_either(const struct api_schema *s, const struct json *v, struct strbuf *out)
+{
+    for (size_t i = 0; i < s->n_numbered; i++) {
+        const struct api_field *f = &s->fields[s->by_number[i]];
+        enum api_type type = f->schema->type;
+        if (type == API_BOOLEAN) {
+            pb_put_uint(out, f->number, json_get_bool(v, true));
+        } else if (json_is(v, type == API_ARRAY ? JSON_ARRAY : JSON_OBJECT)) {
+            put_present(f, v, out);
+        }
     }
 }
 
@@ -288,7 +321,7 @@ int api_proto_put_object(const struct json *obj, struct strbuf *out)
     CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
     const char *version = json_path_string(obj, "apiVersion", NULL);
     const char *kind = json_path_string(obj, "kind", NULL);
-    if (!version || !kind || put_object_message(version, kind, obj, &raw) < 0) {
+    if (!kind || put_object_message(version, kind, obj, &raw) < 0) {
         return -EPROTONOSUPPORT;
     }
     api_proto_put_head(version, kind, raw.size, out);

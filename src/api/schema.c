@@ -99,6 +99,12 @@ const struct api_schema *api_schema_items(const struct api_schema *s)
     return s && s->items ? s->items : &api_schema_any;
 }
 
+bool api_schema_is_raw(const struct api_schema *s)
+{
+    return s->type == API_ANY ||
+           (s->type == API_OBJECT && s->preserve_unknown && !s->n_fields && !s->others);
+}
+
 bool api_schema_is_granular(const struct api_schema *s, const struct json *v)
 {
     if (json_is(v, JSON_OBJECT)) {

@@ -65,6 +65,9 @@ struct api_field {
     /* The field is there even when it is empty: Kubernetes' type has no omitempty, or a structure
      * in place.  An object without 'always' may be absent. */
     bool always;
+    /* The schema of its message, where JSON has any value whose checks are in C (the schema of a
+     * CustomResourceDefinition); NULL: 'schema'. */
+    const struct api_schema *wire;
 };
 
 /* Limits that few nodes have, of a CRD's schema. -1 and NULL: no limit. */
@@ -132,6 +135,9 @@ struct api_schema {
     /* x-kubernetes-embedded-resource: apiVersion, kind, metadata are declared, too. */
     bool embedded;
     bool atomic; /* x-kubernetes-map-type: atomic: it is one value. */
+    /* Of 'wire' only: in JSON it is the value of one of its fields, which are an object, a list or
+     * a truth.  Its message has the fields; of several, the last one counts. */
+    bool either;
 
     /* API_ARRAY */
     const struct api_schema *items; /* NULL: API_ANY */
@@ -198,6 +204,9 @@ const struct api_field *api_schema_field(const struct api_schema *s, const char 
 const struct api_schema *api_schema_member(const struct api_schema *s, const char *name);
 /* The schema of an array's elements; never NULL for an API_ARRAY or API_ANY. */
 const struct api_schema *api_schema_items(const struct api_schema *s);
+/* An object or any value whose members have no schema, which protobuf has as JSON text:
+ * RawExtension, FieldsV1. */
+bool api_schema_is_raw(const struct api_schema *s);
 /* Elements of the list (members of the object) are owned and merged one by one. */
 bool api_schema_is_granular(const struct api_schema *s, const struct json *v);
 

@@ -18,12 +18,6 @@ static bool is_bytes(const struct api_schema *s)
     return s->type == API_STRING && s->format && streq(s->format, "byte");
 }
 
-/* An object whose members have no schema: RawExtension, FieldsV1. */
-static bool is_raw(const struct api_schema *s)
-{
-    return s->type == API_ANY || (s->type == API_OBJECT && !s->n_fields && !s->others);
-}
-
 /* ---- types ---- */
 
 struct check {
@@ -179,7 +173,7 @@ static int check_object(const struct api_schema *s, const struct json *v, struct
 
 static int check(const struct api_schema *s, const struct json *v, struct check *c)
 {
-    if (json_is(v, JSON_NULL) || is_raw(s)) {
+    if (json_is(v, JSON_NULL) || api_schema_is_raw(s)) {
         return 0;
     }
     switch (s->type) {
@@ -235,7 +229,7 @@ struct json *api_typed_empty(const struct api_schema *s)
     case API_ARRAY:
         return json_array();
     case API_OBJECT:
-        return is_raw(s) ? NULL : json_object();
+        return api_schema_is_raw(s) ? NULL : json_object();
     default:
         return NULL;
     }
@@ -325,7 +319,7 @@ static void normalize_list(const struct api_schema *s, struct json *list)
 
 void api_typed_normalize(const struct api_schema *s, struct json *obj)
 {
-    if (is_raw(s)) {
+    if (api_schema_is_raw(s)) {
         return;
     }
     if (json_is(obj, JSON_ARRAY) && s->type == API_ARRAY) {

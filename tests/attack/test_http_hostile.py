@@ -335,7 +335,7 @@ def protobuf(body):
 
 
 def field(n, data):
-    return bytes([n << 3 | 2]) + varint(len(data)) + data
+    return varint(n << 3 | 2) + varint(len(data)) + data
 
 
 def varint(n):
@@ -343,6 +343,15 @@ def varint(n):
     while n >= 128:
         out, n = out + bytes([n & 127 | 128]), n >> 7
     return out + bytes([n])
+
+
+def definition(numbers):
+    """A definition whose schema has schemas within each other, by fields of these numbers."""
+    schema = b""
+    for i in range(5000):
+        schema = field(numbers[i % len(numbers)], schema)
+    kind = field(1, b"apiextensions.k8s.io/v1") + field(2, b"CustomResourceDefinition")
+    return protobuf(field(1, kind) + field(2, field(2, field(7, field(4, field(1, schema))))))
 
 
 TYPE = field(1, field(1, b"v1") + field(2, b"Namespace"))
@@ -360,6 +369,8 @@ PROTOBUF = {
         field(1, field(1, b"\xff\xfe")))),
     "a NUL in a name": protobuf(TYPE + field(2, field(1, field(1, b"a\0b")))),
     "many maps": protobuf(TYPE + field(2, field(1, b"".join(field(11, field(1, b"k%d" % i)) for i in range(50000))))),
+    "schemas in each other": definition((28,)), "elements in each other": definition((2, 24)),
+    "properties in each other": definition((2, 29)), "others in each other": definition((2, 30)),
     "empty fields": protobuf(TYPE + field(2, field(1, b"\x0a\x00" * 200000))),
 }
 

@@ -2,19 +2,21 @@
 """Bodies and answers in protobuf, as client-go's typed clients send and ask for them."""
 import copy
 import http.client
+import struct
 
 import pytest
 
 import api_server
 import record_api
 from record_objects import OBJECTS
+from lab import wait_for
 from test_api_apply import call
-from wire_of_proto import TYPE, enveloped, field, fields, opened, put
+from wire_of_proto import TYPE, enveloped, field, fields, opened, put, put_varint
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 MINE = MAPS + "?labelSelector=t%3D1"  # Without those that controllers of another server make.
 META = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-NO_PROTOBUF = ("CustomResourceDefinition", "AdminNetworkPolicy", "BaselineAdminNetworkPolicy", "NodeMetrics", "PodMetrics")
+NO_PROTOBUF = ("AdminNetworkPolicy", "BaselineAdminNetworkPolicy", "NodeMetrics", "PodMetrics")
 # Kinds of which no object can be made, and the answer to that.
 NOT_WRITTEN = {**dict.fromkeys(record_api.READ_ONLY, 405), **dict.fromkeys(record_api.REFUSED, 403)}
 
@@ -172,6 +174,82 @@ def test_every_kind_is_read_and_written(server):
         assert call(server, "DELETE", place)[0] in (200, 202)
         tried += 1
     assert tried > 15
+
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+STRING = put(5, "string")  # A schema.
+
+
+def flag(number, value):
+    return put_varint(number << 3) + put_varint(value)
+
+
+def definition(schema):
+    """The body of a definition of shelves, with a schema."""
+    version = put(1, "v1") + flag(2, 1) + flag(3, 1) + put(4, put(1, schema)) + put(5, put(1, ""))
+    spec = put(1, "example.org") + put(3, put(1, "shelves") + put(4, "Shelf")) + put(4, "Namespaced") + put(7, version)
+    return enveloped("apiextensions.k8s.io/v1", "CustomResourceDefinition", put(1, put(1, "shelves.example.org")) + put(2, spec))
+
+
+def object_schema(*properties):
+    return put(5, "object") + b"".join(put(29, put(1, name) + put(2, schema)) for name, schema in properties)
+
+
+def test_a_definition_in_protobuf(server):
+    minimum = put_varint(11 << 3 | 1) + struct.pack("<d", 1.5)
+    inner = object_schema(("width", put(5, "number") + put(8, put(1, "2")) + minimum),
+                          ("labels", put(5, "object") + put(30, flag(1, 1) + put(2, STRING))),
+                          ("any", put(5, "object") + put(30, flag(1, 1))),
+                          ("books", put(5, "array") + put(20, put(1, '["a"]')) + put(24, put(1, STRING))))
+    body = definition(object_schema(("spec", inner)))
+    status, headers, answer = call(server, "POST", DEFINITIONS, body, TYPE, TYPE)
+    assert (status, headers["Content-Type"]) == (201, TYPE), answer
+    assert opened(answer)[:2] == ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    place = DEFINITIONS + "/shelves.example.org"
+    wait_for("the definition", lambda: call(server, "GET", "/apis/example.org/v1/namespaces/default/shelves")[0] == 200)
+    props = call(server, "GET", place)[2]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    assert props == {"width": {"type": "number", "default": 2, "minimum": 1.5},
+                     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                     "any": {"type": "object", "additionalProperties": True},
+                     "books": {"type": "array", "enum": [["a"]], "items": {"type": "string"}}}
+    status, headers, answer = call(server, "GET", place, accept=TYPE)
+    assert (status, headers["Content-Type"]) == (200, TYPE)
+    message = opened(answer)[2]
+    assert field(message, 2, 3, 2) == b"shelf" and field(message, 2, 7, 5, 1) == b"" and field(message, 3, 2, 1) == b"shelves"
+    spec = field(message, 2, 7, 4, 1, 29, 2)
+    schemas = {field(v, 1): field(v, 2) for n, v in fields(spec) if n == 29}
+    assert field(schemas[b"width"], 11) == 1.5 and field(schemas[b"width"], 8, 1) == b"2"
+    assert field(schemas[b"labels"], 30, 1) == 1 and field(schemas[b"labels"], 30, 2, 5) == b"string"
+    assert fields(field(schemas[b"any"], 30)) == [(1, 1)]
+    assert field(schemas[b"books"], 24, 1, 5) == b"string" and field(schemas[b"books"], 20, 1) == b'["a"]'
+    kind, message = opened(call(server, "GET", DEFINITIONS, accept=TYPE)[2])[1:]
+    assert kind == "CustomResourceDefinitionList"
+    assert b"shelves.example.org" in [field(v, 1, 1) for n, v in fields(message) if n == 2]
+    watch = Frames(server, DEFINITIONS + "?watch=1&resourceVersion=0&fieldSelector=metadata.name%3Dshelves.example.org")
+    assert watch.next()[0] == "ADDED"
+    status, _, answer = call(server, "PATCH", place, {"spec": {"names": {"shortNames": ["sh"]}}}, "application/merge-patch+json")
+    assert status == 200, answer
+    kind, _, of, message = watch.next()
+    assert (kind, of, field(message, 2, 3, 3)) == ("MODIFIED", "CustomResourceDefinition", b"sh")
+    assert call(server, "DELETE", place)[0] == 200
+
+
+def test_the_rules_of_schemas_hold_for_protobuf(server):
+    for schema, where in ((put(5, "object") + put(30, flag(1, 0)), "additionalProperties cannot be set to false"),
+                          (put(5, "array") + put(24, put(2, STRING)), "must be a schema object and not an array"),
+                          (STRING + put(32, put(1, "b") + put(2, put(2, "c"))), "dependencies is not supported")):
+        status, _, answer = call(server, "POST", DEFINITIONS, definition(object_schema(("a", schema))), TYPE)
+        assert status == 422 and where in answer["message"], answer
+    # Messages in each other, deeper than JSON may be: by not, by items.
+    for path in ((28,), (1, 24)):
+        schema = b""
+        for i in range(20000):
+            schema = put(path[i % len(path)], schema)
+        status, _, answer = call(server, "POST", DEFINITIONS, definition(schema), TYPE)
+        assert status == 400 and "nested too deeply" in answer["message"], answer
+    status, headers, _ = call(server, "POST", DEFINITIONS, definition(object_schema() + put(60, "new")), TYPE)
+    assert status == 201 and 'unknown field \\"JSONSchemaProps.60\\"' in headers["Warning"]
+    assert call(server, "DELETE", DEFINITIONS + "/shelves.example.org")[0] == 200
 
 
 def test_bodies_in_protobuf(server):

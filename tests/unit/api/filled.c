@@ -4,7 +4,13 @@
 #include "base/base64.h"
 #include "base/mem.h"
 
-static struct json *filled(const struct api_schema *s, unsigned *seed);
+/* The objects that a value is in. */
+struct place {
+    const struct api_schema *schema;
+    const struct place *outer;
+};
+
+static struct json *filled(const struct api_schema *s, const struct place *at, unsigned *seed);
 
 static struct json *text(const struct api_schema *s, unsigned n)
 {
@@ -24,33 +30,63 @@ static struct json *text(const struct api_schema *s, unsigned n)
                              : json_stringf("t%u \"\xc3\xa4\"", n);
 }
 
-static struct json *list(const struct api_schema *items, unsigned *seed)
+static struct json *list(const struct api_schema *items, const struct place *at, unsigned *seed)
 {
     struct json *v = json_array();
-    json_append(v, filled(items, seed));
-    json_append(v, filled(items, seed));
+    json_append(v, filled(items, at, seed));
+    json_append(v, filled(items, at, seed));
     return v;
 }
 
-static struct json *object(const struct api_schema *s, unsigned *seed)
+/* Whether 's' is 'whole', or a list, a map or one of several types with it. */
+static bool is_made_of(const struct api_schema *s, const struct api_schema *whole)
 {
+    bool is = s == whole || (s->type == API_ARRAY && is_made_of(api_schema_items(s), whole)) ||
+              (s->others && is_made_of(s->others, whole));
+    for (size_t i = 0; s->either && i < s->n_fields && !is; i++) {
+        is = is_made_of(s->fields[i].schema, whole);
+    }
+    return is;
+}
+
+static bool is_within(const struct api_schema *s, const struct place *at)
+{
+    for (; at; at = at->outer) {
+        if (at->schema == s) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A type that contains itself does so once. */
+static struct json *object(const struct api_schema *s, const struct place *outer, unsigned *seed)
+{
+    const struct place at = {s, outer};
+    bool again = is_within(s, outer);
     struct json *v = json_object();
     for (size_t i = 0; i < s->n_numbered; i++) {
         const struct api_field *f = &s->fields[s->by_number[i]];
-        json_set(v, f->name, filled(f->schema, seed));
+        const struct api_schema *of = f->wire ? f->wire : f->schema;
+        if (!again || !is_made_of(of, s)) {
+            json_set(v, f->name, filled(of, &at, seed));
+        }
     }
     if (s->others) {
-        json_set(v, "z", filled(s->others, seed));
-        json_set(v, "a", filled(s->others, seed));
-    } else if (!s->n_fields) {
+        json_set(v, "z", filled(s->others, &at, seed));
+        json_set(v, "a", filled(s->others, &at, seed));
+    } else if (api_schema_is_raw(s)) {
         json_set(json_ensure_object(v, "f:raw"), ".", json_array());
     }
     return v;
 }
 
-static struct json *filled(const struct api_schema *s, unsigned *seed)
+static struct json *filled(const struct api_schema *s, const struct place *at, unsigned *seed)
 {
     unsigned n = ++*seed;
+    if (s->either) {
+        return filled(s->fields[n % s->n_fields].schema, at, seed);
+    }
     switch (s->type) {
     case API_BOOLEAN:
         return json_bool(true);
@@ -65,13 +101,13 @@ static struct json *filled(const struct api_schema *s, unsigned *seed)
                : n % 2                   ? json_int(n)
                                          : json_stringf("p%u", n);
     case API_ARRAY:
-        return list(api_schema_items(s), seed);
+        return list(api_schema_items(s), at, seed);
     default:
-        return object(s, seed);
+        return object(s, at, seed);
     }
 }
 
 struct json *filled_object(const struct api_schema *s, unsigned *seed)
 {
-    return object(s, seed);
+    return object(s, NULL, seed);
 }

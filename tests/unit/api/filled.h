@@ -5,5 +5,5 @@
 #include "api/schema.h"
 
 /* An object of the schema; owned.  Its values differ from field to field, are canonical, and none
- * is empty.  '*seed' is counted on. */
+ * is empty; a type that contains itself does so once.  '*seed' is counted on. */
 struct json *filled_object(const struct api_schema *s, unsigned *seed);

@@ -142,6 +142,245 @@ static void expect_same(const struct json *has, const struct json *want)
     }
 }
 
+/* The schema of the message of a CustomResourceDefinition's schema. */
+static const struct api_schema *schema_of_schemas(void)
+{
+    static const char *const path[] = {"spec", "versions", "schema", "openAPIV3Schema"};
+    const struct api_schema *s =
+        api_proto_schema("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    for (size_t i = 0; i < ARRAY_SIZE(path); i++) {
+        const struct api_field *f = api_schema_field(s, path[i]);
+        s = f->wire                        ? f->wire
+            : f->schema->type == API_ARRAY ? api_schema_items(f->schema)
+                                           : f->schema;
+    }
+    return s;
+}
+
+/* Appends the envelope of a definition that has the message of a schema and nothing else. */
+static void put_definition(struct strbuf *out, const struct strbuf *schema)
+{
+    static const uint32_t path[] = {1, 4, 7, 2}; /* From the inside out. */
+    CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
+    strbuf_add(&raw, strbuf_cstr(schema), schema->size);
+    for (size_t i = 0; i < ARRAY_SIZE(path); i++) {
+        CLEANUP_STRBUF struct strbuf outer = STRBUF_INIT;
+        pb_put_bytes(&outer, path[i], strbuf_cstr(&raw), raw.size);
+        strbuf_reset(&raw);
+        strbuf_add(&raw, outer.data, outer.size);
+    }
+    api_proto_put_head("apiextensions.k8s.io/v1", "CustomResourceDefinition", raw.size, out);
+    strbuf_add(out, raw.data, raw.size);
+    api_proto_put_end(out);
+}
+
+/* What the message of a schema is read as. */
+static int decode_schema(const struct strbuf *schema, struct json **ret, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+    CLEANUP(json_free) struct json *obj = NULL;
+    put_definition(&bytes, schema);
+    int r = api_proto_decode(bytes.data, bytes.size, NULL, &obj, NULL, e);
+    if (r == 0) {
+        const struct json *version = json_at(json_path(obj, "spec", "versions", NULL), 0);
+        *ret = json_clone(json_path(version, "schema", "openAPIV3Schema", NULL));
+    }
+    return r;
+}
+
+/* The scalars that Go writes though they are empty: up to uniqueItems, and from nullable on. */
+#define HEAD "\x0a\0\x12\0\x22\0\x2a\0\x32\0\x3a\0\x50\0\x60\0\x7a\0\x90\x01\0"
+#define TAIL "\xa8\x02\0\xb8\x02\0\xc0\x02\0"
+#define EMPTY "\x1e" HEAD TAIL /* With its length. */
+
+struct schema_case {
+    const char *json;
+    const char *bytes;
+    size_t size;
+};
+#define SCHEMA(json, bytes)                \
+    {                                      \
+        (json), (bytes), sizeof(bytes) - 1 \
+    }
+
+static void a_schema_has_the_bytes_of_go(void **state)
+{
+    static const struct schema_case cases[] = {
+        SCHEMA("{}", HEAD TAIL),
+        SCHEMA("{\"additionalProperties\":false}", HEAD "\xf2\x01\x02\x08\0" TAIL),
+        SCHEMA("{\"additionalProperties\":true}", HEAD "\xf2\x01\x02\x08\x01" TAIL),
+        SCHEMA("{\"additionalProperties\":{}}", HEAD "\xf2\x01\x22\x08\x01\x12" EMPTY TAIL),
+        SCHEMA("{\"additionalItems\":false}", HEAD "\x8a\x02\x02\x08\0" TAIL),
+        SCHEMA("{\"items\":{}}", HEAD "\xc2\x01\x20\x0a" EMPTY TAIL),
+        SCHEMA("{\"items\":[{},{}]}", HEAD "\xc2\x01\x40\x12" EMPTY "\x12" EMPTY TAIL),
+        SCHEMA("{\"dependencies\":{\"a\":{}}}", HEAD "\x82\x02\x25\x0a\x01"
+                                                     "a\x12\x20\x0a" EMPTY TAIL),
+        SCHEMA("{\"dependencies\":{\"a\":[\"b\",\"c\"]}}", HEAD "\x82\x02\x0b\x0a\x01"
+                                                                "a\x12\x06\x12\x01"
+                                                                "b\x12\x01"
+                                                                "c" TAIL),
+        SCHEMA("{\"enum\":[1,\"a\",null]}", HEAD "\xa2\x01\x03\x0a\x01"
+                                                 "1\xa2\x01\x05\x0a\x03\"a\"\xa2\x01\0" TAIL),
+        SCHEMA("{\"example\":{\"a\":[false]}}", HEAD "\xa2\x02\x0f\x0a\x0d{\"a\":[false]}" TAIL),
+        SCHEMA("{\"x-kubernetes-preserve-unknown-fields\":true}",
+               HEAD "\xa8\x02\0\xb0\x02\x01\xb8\x02\0\xc0\x02\0"),
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *schema = NULL;
+        CLEANUP(json_free) struct json *back = NULL;
+        CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+        assert_int_equal(json_parse(cases[i].json, strlen(cases[i].json), &schema, NULL), 0);
+        api_proto_encode(schema_of_schemas(), schema, &bytes);
+        if (bytes.size != cases[i].size || memcmp(bytes.data, cases[i].bytes, bytes.size) != 0) {
+            fail_msg("%s: %zu other bytes", cases[i].json, bytes.size);
+        }
+        assert_int_equal(decode_schema(&bytes, &back, NULL), 0);
+        expect_same(back, schema);
+    }
+}
+
+static void a_schema_comes_back_whole(void **state)
+{
+    static const char *const cases[] = {
+        "{\"default\":false,\"maximum\":0.1,\"minimum\":0,\"maxLength\":0,\"multipleOf\":1e-07}",
+        "{\"default\":\"\",\"example\":0,\"$ref\":\"\",\"x-kubernetes-list-type\":\"\"}",
+        "{\"$schema\":\"s\",\"$ref\":\"r\",\"id\":\"i\",\"default\":{\"a\":{\"b\":[1.50,null]}}}",
+        "{\"not\":{\"anyOf\":[{\"items\":{\"items\":[{\"type\":\"string\"}]}},{}]}}",
+        "{\"properties\":{\"a\":{\"type\":\"object\",\"properties\":{\"b\":{\"nullable\":true}}}},"
+        "\"patternProperties\":{\"^x\":{}},\"definitions\":{\"d\":{\"required\":[\"e\"]}}}",
+        "{\"x-kubernetes-validations\":[{\"rule\":\"r\",\"reason\":\"FieldValueInvalid\","
+        "\"optionalOldSelf\":false}],\"externalDocs\":{\"url\":\"u\"}}",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *schema = NULL;
+        CLEANUP(json_free) struct json *back = NULL;
+        CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+        assert_int_equal(json_parse(cases[i], strlen(cases[i]), &schema, NULL), 0);
+        api_proto_encode(schema_of_schemas(), schema, &bytes);
+        assert_int_equal(decode_schema(&bytes, &back, NULL), 0);
+        expect_same(back, schema);
+    }
+}
+
+static void of_several_types_the_last_one_counts(void **state)
+{
+    static const struct schema_case cases[] = {
+        SCHEMA("{\"additionalProperties\":false}", "\xf2\x01\0"),
+        SCHEMA("{\"additionalProperties\":{}}", "\xf2\x01\x02\x12\0"),
+        SCHEMA("{\"additionalProperties\":{}}", "\xf2\x01\x04\x12\0\x08\0"),
+        SCHEMA("{}", "\xc2\x01\0"),
+        SCHEMA("{\"items\":[{}]}", "\xc2\x01\x04\x0a\0\x12\0"),
+        SCHEMA("{\"dependencies\":{\"a\":[\"b\"]}}", "\x82\x02\x0a\x0a\x01"
+                                                     "a\x12\x05\x12\x01"
+                                                     "b\x0a\0"),
+        SCHEMA("{\"dependencies\":{\"\":{}}}", "\x82\x02\0"),
+        SCHEMA("{\"enum\":[null]}", "\xa2\x01\x06\x0a\x04null"),
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *want = NULL;
+        CLEANUP(json_free) struct json *back = NULL;
+        CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+        assert_int_equal(json_parse(cases[i].json, strlen(cases[i].json), &want, NULL), 0);
+        strbuf_add(&bytes, cases[i].bytes, cases[i].size);
+        assert_int_equal(decode_schema(&bytes, &back, NULL), 0);
+        expect_same(back, want);
+    }
+}
+
+/* Only the schema's own check knows what its values may be: those of other types are empty. */
+static void wrong_types_in_a_schema_are_no_harm(void **state)
+{
+    static const char *const cases[] = {
+        "{\"title\":5,\"maximum\":\"x\",\"maxLength\":{},\"uniqueItems\":7}",
+        "{\"properties\":[{}],\"allOf\":{\"a\":{}},\"required\":\"x\",\"definitions\":\"x\"}",
+        "{\"items\":5,\"additionalProperties\":[{}],\"dependencies\":{\"a\":5},\"not\":[]}",
+        "{\"externalDocs\":[],\"x-kubernetes-validations\":[5,null],\"enum\":{}}",
+        "[]",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *schema = NULL;
+        CLEANUP(json_free) struct json *back = NULL;
+        CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+        assert_int_equal(json_parse(cases[i], strlen(cases[i]), &schema, NULL), 0);
+        api_proto_encode(schema_of_schemas(), schema, &bytes);
+        assert_int_equal(decode_schema(&bytes, &back, NULL), 0);
+        assert_null(json_get(back, "title"));
+    }
+}
+
+/* 'n' messages in each other, whose numbers are those of 'path' in turn, from the inside out. */
+static void put_nested(struct strbuf *out, const uint32_t path[2], size_t n)
+{
+    CLEANUP_FREE size_t *sizes = xcalloc(n + 1, sizeof *sizes);
+    for (size_t i = 0; i < n; i++) {
+        CLEANUP_STRBUF struct strbuf head = STRBUF_INIT;
+        pb_add_varint(&head, path[i % 2] << 3 | PB_BYTES);
+        pb_add_varint(&head, sizes[i]);
+        sizes[i + 1] = head.size + sizes[i];
+    }
+    for (size_t i = n; i-- > 0;) {
+        pb_add_varint(out, path[i % 2] << 3 | PB_BYTES);
+        pb_add_varint(out, sizes[i]);
+    }
+}
+
+static void a_schema_is_no_deeper_than_json(void **state)
+{
+    static const struct {
+        uint32_t path[2];
+        size_t
+            fits; /* Messages that still fit: the schema is 6 deep, and the rest of 64 is left. */
+    } cases[] = {
+        {{28, 28}, 58}, /* not */
+        {{25, 25}, 29}, /* allOf: a list and an object */
+        {{1, 24}, 116}, /* items: two messages for one object */
+        {{2, 29}, 58},  /* properties: an entry and its value, a map and an object */
+        {{2, 30}, 116}, /* additionalProperties */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const size_t depths[] = {cases[i].fits, cases[i].fits + 2, 100000};
+        for (size_t k = 0; k < ARRAY_SIZE(depths); k++) {
+            CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+            CLEANUP(json_free) struct json *schema = NULL;
+            struct err e = {0};
+            put_nested(&bytes, cases[i].path, depths[k]);
+            assert_int_equal(decode_schema(&bytes, &schema, &e), k ? -EINVAL : 0);
+            assert_true(k == 0 || strstr(e.text, "nested too deeply"));
+            CLEANUP_STRBUF struct strbuf again = STRBUF_INIT;
+            api_proto_encode(schema_of_schemas(), schema, &again);
+            assert_true(k || again.size > bytes.size);
+        }
+    }
+}
+
+static void elements_of_schemas_are_counted(void **state)
+{
+    CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+    struct json *schema = NULL;
+    struct err e = {0};
+    for (size_t i = 0; i <= API_TYPED_MAX_ELEMENTS; i++) {
+        pb_put_bytes(&bytes, 25, "", 0);
+    }
+    assert_int_equal(decode_schema(&bytes, &schema, &e), -EINVAL);
+    assert_string_equal(e.text, API_TYPED_TOO_MANY);
+    assert_null(schema);
+}
+
+static void a_definition_says_only_what_it_has(void **state)
+{
+    static const char text[] =
+        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\","
+        "\"spec\":{\"versions\":[{\"subresources\":{\"status\":{}}},{\"subresources\":{}}]}}";
+    CLEANUP(json_free) struct json *obj = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &obj, NULL), 0);
+    CLEANUP(json_free) struct json *back = there_and_back(obj, NULL);
+    const struct json *list = json_path(back, "spec", "versions", NULL);
+    assert_non_null(json_path(json_at(list, 0), "subresources", "status", NULL));
+    assert_int_equal(json_count(json_get(json_at(list, 1), "subresources")), 0);
+    assert_null(json_get(json_at(list, 1), "schema"));
+    assert_true(json_is(json_get(json_at(list, 1), "served"), JSON_BOOL));
+}
+
 static void every_kind_comes_back_whole(void **state)
 {
     unsigned seed = 0, n = 0;
@@ -343,6 +582,13 @@ int main(void)
         cmocka_unit_test(a_namespace_comes_out_as_json),
         cmocka_unit_test(a_config_map_comes_out_as_json),
         cmocka_unit_test(what_is_not_known_is_told),
+        cmocka_unit_test(a_schema_has_the_bytes_of_go),
+        cmocka_unit_test(a_schema_comes_back_whole),
+        cmocka_unit_test(of_several_types_the_last_one_counts),
+        cmocka_unit_test(wrong_types_in_a_schema_are_no_harm),
+        cmocka_unit_test(a_schema_is_no_deeper_than_json),
+        cmocka_unit_test(elements_of_schemas_are_counted),
+        cmocka_unit_test(a_definition_says_only_what_it_has),
         cmocka_unit_test(every_kind_comes_back_whole),
         cmocka_unit_test(every_kind_comes_back_empty),
         cmocka_unit_test(a_pointer_tells_zero_from_nothing),

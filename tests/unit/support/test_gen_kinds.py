@@ -53,6 +53,9 @@ WRONG = [
     (HEAD + 'kind Thing things\n    "A thing"\n    effect some "text"\n', 5, '"some" is no effect: none, refuse'),
     (HEAD + 'kind Thing things\n    "A thing"\n    effect none\n', 5, "what does not happen yet is missing"),
     (KIND + "    2 a %\n", 7, "cannot read: %"),
+    (KIND + "    2 a string wire=T\ntype T\n    1 b string\n", 7, "wire= is for open and any, not for string"),
+    (KIND + "    2 a open wire=Missing\n", 7, "type Missing is not declared"),
+    (KIND + "    2 a T\ntype T either\n    1 b bool\n", 8, "type T is one of several types, which are for wire= only"),
 ]
 
 
@@ -136,6 +139,14 @@ class GenKinds(unittest.TestCase):
     def test_a_kind_with_a_field_that_has_no_number_has_no_protobuf_form(self):
         _, _, source = self.run_on(KIND + "    2 a string\n    - b string\n")
         self.assertNotIn(".protobuf", source)
+
+    def test_a_value_of_any_type_can_have_a_message_of_its_own(self):
+        code, said, source = self.run_on(KIND + "    2 a open wire=T\ntype T\n    1 $ref string\n    2 x-b Either\n"
+                                                "type Either either\n    1 c bool\n    2 d T\n")
+        self.assertEqual((code, said), (0, ""))
+        self.assertIn('{"a", &api_schema_open, NULL, .number = 2, .wire = &type_g_example_v1_T}', source)
+        self.assertIn('{"$ref", &api_schema_string, NULL, .number = 1}', source)
+        self.assertIn(".either = true", source)
 
 
 if __name__ == "__main__":
