@@ -77,6 +77,28 @@ static int decode_time(const struct pb_field *f, bool micro, struct json **ret, 
     return 0;
 }
 
+/* meta.v1 Duration: duration = 1, in nanoseconds. */
+static int decode_duration(const struct pb_field *f, struct json **ret, struct err *e)
+{
+    struct pb_reader r = reader_of(f);
+    struct pb_field part;
+    char text[TIME_TEXT_SIZE];
+    int64_t ns = 0;
+    int n;
+    while ((n = pb_next(&r, &part)) > 0) {
+        if (part.type != PB_VARINT || part.number != 1) {
+            return malformed(e);
+        }
+        ns = (int64_t) part.value;
+    }
+    if (n < 0) {
+        return malformed(e);
+    }
+    time_format_duration(ns, text);
+    *ret = json_string(text);
+    return 0;
+}
+
 /* intstr.IntOrString: type = 1 (0: a number), intVal = 2, strVal = 3. */
 static int decode_int_or_string(const struct pb_field *f, struct json **ret, struct err *e)
 {
@@ -194,6 +216,9 @@ static int decode_string(const struct api_schema *s, const struct pb_field *p, s
 {
     if (s == &api_schema_time || s == &api_schema_micro_time) {
         return decode_time(p, s == &api_schema_micro_time, ret, d->e);
+    }
+    if (s == &api_schema_duration) {
+        return decode_duration(p, ret, d->e);
     }
     *ret = s->format && streq(s->format, "byte") ? base64_of(p) : text_of(p);
     return 0;

@@ -44,6 +44,16 @@ static void put_time(bool micro, const char *text, uint32_t number, struct strbu
     pb_end(out, mark);
 }
 
+/* meta.v1 Duration: duration = 1, in nanoseconds. */
+static void put_duration(const char *text, uint32_t number, struct strbuf *out)
+{
+    int64_t ns = 0;
+    size_t mark = pb_begin(out, number);
+    (void) time_parse_duration(text ? text : "", &ns);
+    pb_put_uint(out, 1, (uint64_t) ns);
+    pb_end(out, mark);
+}
+
 /* intstr.IntOrString: type = 1 (0: a number), intVal = 2, strVal = 3. */
 static void put_int_or_string(const struct json *v, uint32_t number, struct strbuf *out)
 {
@@ -83,6 +93,8 @@ static void put_string(const struct api_schema *s, const struct json *v, uint32_
     const char *text = json_get_string(v);
     if (is_time(s)) {
         put_time(s == &api_schema_micro_time, text, number, out);
+    } else if (s == &api_schema_duration) {
+        put_duration(text, number, out);
     } else if (text && s->format && streq(s->format, "byte")) {
         CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
         base64_decode(text, json_string_size(v), &bytes);

@@ -30,6 +30,11 @@ const struct api_schema api_schema_micro_time = {
     .definition = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
     .description = "A point in time as RFC 3339 text, to the microsecond.",
 };
+const struct api_schema api_schema_duration = {
+    .type = API_STRING,
+    .definition = "io.k8s.apimachinery.pkg.apis.meta.v1.Duration",
+    .description = "A time span in Go's syntax, as 15s or 1m30.5s.",
+};
 /* Written as text or as a number; published as text, as in Kubernetes. */
 const struct api_schema api_schema_quantity = {
     .type = API_INT_OR_STRING,

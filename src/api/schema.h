@@ -159,7 +159,7 @@ extern const struct api_schema api_schema_open; /* Any object. */
 extern const struct api_schema api_schema_any;  /* Any value. */
 extern const struct api_schema api_schema_string, api_schema_boolean, api_schema_int32,
     api_schema_int64, api_schema_double, api_schema_int_or_string, api_schema_time,
-    api_schema_micro_time, api_schema_bytes, api_schema_quantity;
+    api_schema_micro_time, api_schema_duration, api_schema_bytes, api_schema_quantity;
 extern const struct api_schema api_schema_string_map;   /* A map with strings as values. */
 extern const struct api_schema api_schema_bytes_map;    /* A map with Base64 texts as values. */
 extern const struct api_schema api_schema_quantity_map; /* Quantities by resource name. */

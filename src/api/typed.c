@@ -223,7 +223,7 @@ struct json *api_typed_empty(const struct api_schema *s)
     case API_NUMBER:
         return json_int(0);
     case API_STRING:
-        return is_time(s) ? NULL : json_string("");
+        return is_time(s) ? NULL : json_string(s == &api_schema_duration ? "0s" : "");
     case API_INT_OR_STRING:
         return s == &api_schema_quantity ? json_string("0") : json_int(0);
     case API_ARRAY:

@@ -29,6 +29,7 @@ import netns
 from lab import TENET, run, wait_for
 from test_runtimes import Message
 from test_tls import make_pki
+from wire_of_proto import TYPE, field, fields, opened
 
 NODE_IP = "10.245.7.2"
 SERVE = lablib.BUILD / "tests/unit/kubelet/serve_kubelet"
@@ -220,8 +221,8 @@ snapshotter = "native"
     def create(self, obj):
         self.kubectl("create", "-f", "-", input=json.dumps(obj))
 
-    def api(self, method, path, body=None, port=None, user="admin", headers=(), host="127.0.0.1"):
-        """Status and text, with a client certificate."""
+    def api(self, method, path, body=None, port=None, user="admin", headers=(), host="127.0.0.1", into=None):
+        """Status and text, with a client certificate; the text goes into a file, if one is named."""
         crt, key = self.folder / f"user-{user}.crt", self.folder / f"user-{user}.key"
         if not crt.exists():
             self.user(user, "system:masters")
@@ -231,6 +232,8 @@ snapshotter = "native"
             args += ["-H", h]
         if body is not None:
             args += ["-d", json.dumps(body)]
+        if into:
+            args += ["-o", into]
         text, _, code = self.inside(*args, f"https://{host}:{port or self.port}{path}").stdout.rpartition("\n")
         return int(code), text
 
@@ -859,6 +862,18 @@ def test_a_node_speaks_of_its_own_pods_only(world, request):
     pods = wait_for("metrics", known)
     assert set(pods) == {"red/one"} and set(pods["red/one"]) == {"c"} and pods["red/one"]["c"]["memory"] == "1Mi"
     assert pods["red/one"]["c"]["cpu"][-1] in "nmu1234567890" and set(known("nodes")) == {"/n1"}
+
+    def message(path):
+        """Of a client that takes nothing but protobuf."""
+        into = world.folder / "message"
+        assert world.api("GET", "/apis/metrics.k8s.io/v1beta1" + path, headers=[f"Accept: {TYPE}"], into=into)[0] == 200
+        return opened(into.read_bytes())[1:]
+    for path, kind, number in (("/namespaces/red/pods/one", "PodMetrics", 2), ("/nodes/n1", "NodeMetrics", 4)):
+        has, metrics = message(path)
+        usage = field(metrics, 4) if number == 2 else metrics
+        assert has == kind and 10**8 <= field(metrics, 3, 1) <= 600 * 10**9 and field(metrics, 2, 1) > 1700000000
+        assert {field(v, 1) for n, v in fields(usage) if n == number} == {b"cpu", b"memory"}
+    assert field(message("/pods")[1], 2, 4, 1) == b"c"
     r = world.kubectl("get", "pods.metrics.k8s.io", "-n", "blue", "other", check=False)
     assert 'podmetrics.metrics.k8s.io "blue/other" not found' in r.stderr
     report(("red", "one", "c"), more="x" * (5 << 20))  # more than the master reads

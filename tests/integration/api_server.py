@@ -30,6 +30,8 @@ LEFT_OUT = {
     "test_api_kubectl.test_a_restart_keeps_objects_and_watch_versions": "it stops and starts the server",
     "test_api_protobuf.test_every_kind_is_read_and_written": KINDS,
     "test_api_protobuf.test_metadata_in_protobuf": KINDS,
+    "test_api_protobuf.test_metrics_in_protobuf": "it asks for metrics, which another server may not have",
+    "test_api_protobuf.test_the_rules_of_schemas_hold_for_protobuf": "the words are this server's",
     "test_api_python.test_a_watch_that_is_too_old_lists_again": "it asks for events that are kept by number, not for a time",
     "test_workload_kinds.test_every_write_says_what_does_not_happen": "controllers of another server act upon these kinds",
     "test_workload_kinds.test_quotas_and_limits_are_refused": "another server enforces them",

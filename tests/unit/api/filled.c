@@ -20,6 +20,9 @@ static struct json *text(const struct api_schema *s, unsigned n)
     if (s == &api_schema_micro_time) {
         return json_stringf("2024-05-06T07:08:09.%06uZ", n);
     }
+    if (s == &api_schema_duration) {
+        return json_stringf("1m%u.5s", n % 60);
+    }
     if (s->format && streq(s->format, "byte")) {
         CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
         CLEANUP_FREE char *bytes = xasprintf("bytes %u\n", n);

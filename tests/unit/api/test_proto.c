@@ -366,6 +366,33 @@ static void elements_of_schemas_are_counted(void **state)
     assert_null(schema);
 }
 
+static void a_window_is_a_number_of_nanoseconds(void **state)
+{
+    static const struct {
+        const char *text, *again;
+        int64_t ns;
+    } cases[] = {{"15.062s", "15.062s", 15062000000},
+                 {"1m30s", "1m30s", 90000000000},
+                 {"90s", "1m30s", 90000000000},
+                 {"-1ns", "-1ns", -1},
+                 {"nothing", "0s", 0}};
+    const struct api_schema *s = api_proto_schema("metrics.k8s.io/v1beta1", "NodeMetrics");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *obj = json_object();
+        CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT, want = STRBUF_INIT;
+        json_set_string(obj, "kind", "NodeMetrics");
+        json_set_string(obj, "apiVersion", "metrics.k8s.io/v1beta1");
+        json_set_string(obj, "window", cases[i].text);
+        CLEANUP(json_free) struct json *back = there_and_back(obj, NULL);
+        assert_string_equal(json_get_text(back, "window"), cases[i].again);
+        size_t mark = pb_begin(&want, 3);
+        pb_put_uint(&want, 1, (uint64_t) cases[i].ns);
+        pb_end(&want, mark);
+        api_proto_encode(s, obj, &bytes);
+        assert_non_null(memmem(bytes.data, bytes.size, want.data, want.size));
+    }
+}
+
 static void a_definition_says_only_what_it_has(void **state)
 {
     static const char text[] =
@@ -588,6 +615,7 @@ int main(void)
         cmocka_unit_test(wrong_types_in_a_schema_are_no_harm),
         cmocka_unit_test(a_schema_is_no_deeper_than_json),
         cmocka_unit_test(elements_of_schemas_are_counted),
+        cmocka_unit_test(a_window_is_a_number_of_nanoseconds),
         cmocka_unit_test(a_definition_says_only_what_it_has),
         cmocka_unit_test(every_kind_comes_back_whole),
         cmocka_unit_test(every_kind_comes_back_empty),
