@@ -27,8 +27,9 @@ void api_proto_encode(const struct api_schema *s, const struct json *obj, struct
 /* An envelope is the head, a message of 'size' bytes, and the end. */
 void api_proto_put_head(const char *api_version, const char *kind, size_t size, struct strbuf *out);
 void api_proto_put_end(struct strbuf *out);
-/* Appends the envelope of 'obj', which has apiVersion and kind: an object, a list of objects, or a
- * body such as Status.  -EPROTONOSUPPORT: its kind has no protobuf form. */
+/* Appends the envelope of 'obj', which has a kind and mostly an apiVersion: an object, a list of
+ * objects, or a body such as Status or a document of discovery.  -EPROTONOSUPPORT: its kind has no
+ * protobuf form. */
 int api_proto_put_object(const struct json *obj, struct strbuf *out);
 /* The schema of the kind's messages; NULL: it has no protobuf form. */
 const struct api_schema *api_proto_schema(const char *api_version, const char *kind);

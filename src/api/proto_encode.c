@@ -331,7 +331,7 @@ static int put_object_message(const char *version, const char *kind, const struc
 int api_proto_put_object(const struct json *obj, struct strbuf *out)
 {
     CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
-    const char *version = json_path_string(obj, "apiVersion", NULL);
+    const char *version = json_get_text(obj, "apiVersion"); /* APIVersions has none. */
     const char *kind = json_path_string(obj, "kind", NULL);
     if (!kind || put_object_message(version, kind, obj, &raw) < 0) {
         return -EPROTONOSUPPORT;

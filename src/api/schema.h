@@ -187,7 +187,7 @@ extern const struct api_schema api_schema_status, api_schema_list_meta;
             "Standard metadata: names, labels, owners, versions.", .number = 1, .always = true \
     }
 
-/* A body of a request that is no kind of its own: DeleteOptions, TokenRequest. */
+/* A body of a request or an answer that is no kind of its own: DeleteOptions, APIGroupList. */
 struct api_body {
     const char *kind;
     const struct api_schema *schema;

@@ -259,6 +259,64 @@ def test_metrics_in_protobuf(server):
         assert status == 404 and opened(answer)[1] == "Status"
 
 
+def resources(message):
+    """Of an APIResourceList: (name, kind, verbs) of each."""
+    return [(field(r, 1).decode(), field(r, 3).decode(), [v.decode() for _, v in fields(field(r, 4))])
+            for n, r in fields(message) if n == 2]
+
+
+def test_discovery_in_protobuf(server):
+    def document(path):
+        status, headers, answer = call(server, "GET", path, accept=TYPE)
+        assert (status, headers["Content-Type"]) == (200, TYPE), path
+        wanted = call(server, "GET", path)[2]
+        version, kind, message = opened(answer)
+        assert (version, kind) == (wanted.get("apiVersion", ""), wanted["kind"]), path
+        return wanted, message
+
+    wanted, message = document("/api")
+    assert wanted["versions"] == [v.decode() for n, v in fields(message) if n == 1] == ["v1"]
+    assert field(message, 2, 1).decode() == wanted["serverAddressByClientCIDRs"][0]["clientCIDR"]
+    wanted, message = document("/apis")
+    assert [g["name"] for g in wanted["groups"]] == [field(g, 1).decode() for _, g in fields(message)]
+    wanted, message = document("/apis/apps")
+    assert wanted["preferredVersion"]["groupVersion"] == field(message, 3, 1).decode()
+    assert wanted["preferredVersion"]["version"] == field(message, 3, 2).decode()
+    for path in ("/api/v1", "/apis/apps/v1"):
+        wanted, message = document(path)
+        assert field(message, 1).decode() == wanted["groupVersion"]
+        assert resources(message) == [(r["name"], r["kind"], r["verbs"]) for r in wanted["resources"]]
+    status, _, answer = call(server, "GET", "/apis/none.example", accept=TYPE)
+    assert status == 404 and opened(answer)[1] == "Status"
+    # The first type of the best ones is taken.
+    for accept, answered in ((f"application/json,{TYPE}", "application/json"),
+                             (f"{TYPE},application/json", TYPE),
+                             (f"{TYPE};q=0.5,application/json", "application/json")):
+        assert call(server, "GET", "/apis", accept=accept)[1]["Content-Type"] == answered
+
+
+def test_aggregated_discovery_in_protobuf(server):
+    form = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    for path in ("/api", "/apis"):
+        status, headers, answer = call(server, "GET", path, accept=TYPE + form)
+        assert (status, headers["Content-Type"]) == (200, TYPE + form)
+        wanted = call(server, "GET", path, accept="application/json" + form)[2]
+        version, kind, message = opened(answer)
+        assert (version, kind) == (wanted["apiVersion"], wanted["kind"])
+        groups = [g for n, g in fields(message) if n == 2]
+        assert [field(g, 1, 1).decode() for g in groups] == [g["metadata"].get("name", "") for g in wanted["items"]]
+        for group, want in zip(groups, wanted["items"], strict=True):
+            versions = [v for n, v in fields(group) if n == 2]
+            for has, version in zip(versions, want["versions"], strict=True):
+                assert field(has, 1).decode() == version["version"] and field(has, 3) == b"Current"
+                kinds = [r for n, r in fields(has) if n == 2]
+                assert [(field(r, 1).decode(), field(r, 2, 3).decode(), field(r, 3).decode()) for r in kinds] == [
+                    (r["resource"], r["responseKind"]["kind"], r["scope"]) for r in version["resources"]]
+    # The form exists at these two paths only, and the next type is taken where it does not.
+    headers = call(server, "GET", "/apis/apps", accept=f"application/json{form},{TYPE}")[1]
+    assert headers["Content-Type"] == TYPE
+
+
 def test_bodies_in_protobuf(server):
     lease = enveloped("coordination.k8s.io/v1", "Lease", put(1, put(1, "l")) + put(2, put(1, "me") + b"\x10\x0f" +
                                                                                 put(4, b"\x08\x80\x92\xb8\xc3\x06\x10\xc0\x84\x3d")))

@@ -132,8 +132,9 @@ struct range {
     double quality;
     unsigned wildcards; /* "*" in it: the fewer, the more it wants this type. */
     bool usable;        /* The server has the type. */
-    bool meta_group;
-    bool other_version; /* Of the form, than those that the server has. */
+    bool meta_group, discovery_group;
+    bool other_version; /* Of the form, than v1 and v1beta1. */
+    bool v2;
 };
 
 static void read_type(const char *s, size_t n, struct range *r)
@@ -153,14 +154,19 @@ static void read_parameter(const char *s, size_t n, struct range *r)
                param(s, n, "as=PartialObjectMetadataList")) {
         r->accept.form = FORM_PARTIAL;
         r->accept.list = n == sizeof "as=PartialObjectMetadataList" - 1;
+    } else if (param(s, n, "as=APIGroupDiscoveryList")) {
+        r->accept.aggregated = true;
     } else if (n > 3 && !strncasecmp(s, "as=", 3)) {
         r->usable = false;
     } else if (param(s, n, "g=meta.k8s.io")) {
         r->meta_group = true;
+    } else if (param(s, n, "g=apidiscovery.k8s.io")) {
+        r->discovery_group = true;
     } else if (param(s, n, "v=v1beta1")) {
         r->accept.v1beta1 = true;
     } else if (n > 2 && !strncasecmp(s, "v=", 2) && !param(s, n, "v=v1")) {
         r->other_version = true;
+        r->v2 = param(s, n, "v=v2");
     } else if (n > 2 && !strncasecmp(s, "q=", 2)) {
         CLEANUP_FREE char *text = xstrndup(s + 2, n - 2);
         r->quality = strtod(text, NULL);
@@ -187,12 +193,21 @@ static void read_range(const char *s, size_t n, struct range *r)
     }
 }
 
+/* Whether discovery at the path can be aggregated. */
+static bool can_aggregate(const struct request *q)
+{
+    const char *path = http_path(q->x);
+    return streq(path, "/api") || streq(path, "/api/") || streq(path, "/apis") ||
+           streq(path, "/apis/");
+}
+
 static bool can_produce(const struct request *q, const struct range *r)
 {
     const struct accept *a = &r->accept;
-    return r->usable && r->quality > 0 &&
-           (a->form == FORM_OBJECT || (r->meta_group && !r->other_version && !a->yaml)) &&
-           (!a->protobuf || encode_can_proto(q, a->form));
+    bool form = a->aggregated
+                    ? r->discovery_group && r->v2 && !a->yaml && can_aggregate(q)
+                    : a->form == FORM_OBJECT || (r->meta_group && !r->other_version && !a->yaml);
+    return r->usable && r->quality > 0 && form && (!a->protobuf || encode_can_proto(q, a->form));
 }
 
 /* The most wanted range that the server can produce. */

@@ -32,7 +32,8 @@ enum form { FORM_OBJECT, FORM_TABLE, FORM_PARTIAL };
 
 struct accept {
     enum form form;
-    bool list; /* The form is PartialObjectMetadataList. */
+    bool list;       /* The form is PartialObjectMetadataList. */
+    bool aggregated; /* Discovery of everything in one answer; of /api and /apis only. */
     bool yaml;
     bool protobuf;
     bool v1beta1; /* Version of the Table or PartialObjectMetadata. */

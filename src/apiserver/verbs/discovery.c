@@ -3,6 +3,7 @@
 #include "apiserver/verbs/discovery.h"
 
 #include "api/crd/crd.h"
+#include "api/proto.h"
 #include "apiserver/request/metrics.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/health.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
-#define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+#define AGGREGATED ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 /* The Kubernetes version whose API conventions this server follows;
  * clients compare it with their own version. */
@@ -293,10 +294,15 @@ static struct json *aggregated(const struct api_registry *known, bool core)
     return o;
 }
 
-static bool wants_aggregated(const struct request *q)
+static void answer_aggregated(const struct request *q, bool core, struct outcome *outcome)
 {
-    const char *accept = http_header(q->x, "accept");
-    return accept && strstr(accept, "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    CLEANUP(json_free) struct json *all = aggregated(&q->server->cache.registry, core);
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (q->accept.protobuf && api_proto_put_object(all, &text) == 0) {
+        outcome_text(outcome, 200, API_PROTO_TYPE AGGREGATED, &text);
+    } else {
+        outcome_json(outcome, 200, "application/json" AGGREGATED, TAKE(all));
+    }
 }
 
 /* ---- version ---- */
@@ -336,10 +342,10 @@ static void fail_not_allowed(struct outcome *outcome)
 }
 
 /* 'v' is taken over; NULL: 404. */
-static void fill(struct outcome *outcome, const char *content_type, struct json *v)
+static void fill(struct outcome *outcome, struct json *v)
 {
     if (v) {
-        outcome_json(outcome, 200, content_type, v);
+        outcome_json(outcome, 200, NULL, v);
     } else {
         outcome_error(outcome, 404, "NotFound", "the server could not find the requested resource");
     }
@@ -359,7 +365,7 @@ static bool handle_group(struct request *q, const char *rest, struct outcome *ou
     const struct api_registry *known = &q->server->cache.registry;
     CLEANUP_FREE char *group = xstrndup(rest, n);
     CLEANUP_FREE char *version = m ? xstrndup(rest + n + 1, m) : NULL;
-    fill(outcome, NULL, version ? resource_list(known, group, version) : group_of(known, group));
+    fill(outcome, version ? resource_list(known, group, version) : group_of(known, group));
     return true;
 }
 
@@ -389,17 +395,17 @@ bool handle_path(struct request *q, struct outcome *outcome)
     } else if (streq(path, "/metrics")) {
         handle_metrics(q, outcome);
     } else if (streq(path, "/version")) {
-        fill(outcome, NULL, version_object());
+        fill(outcome, version_object());
     } else if (streq(path, "/")) {
-        fill(outcome, NULL, root_paths());
+        fill(outcome, root_paths());
     } else if (streq(path, "/api/v1")) {
-        fill(outcome, NULL, resource_list(known, "", "v1"));
+        fill(outcome, resource_list(known, "", "v1"));
     } else if (str_has_prefix(path, "/openapi/v")) {
         handle_openapi(q, path, outcome);
-    } else if (wants_aggregated(q)) {
-        fill(outcome, AGGREGATED, aggregated(known, streq(path, "/api")));
+    } else if (q->accept.aggregated) {
+        answer_aggregated(q, streq(path, "/api"), outcome);
     } else {
-        fill(outcome, NULL, streq(path, "/api") ? core_versions(q) : group_list(known));
+        fill(outcome, streq(path, "/api") ? core_versions(q) : group_list(known));
     }
     return true;
 }

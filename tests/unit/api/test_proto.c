@@ -408,6 +408,34 @@ static void a_definition_says_only_what_it_has(void **state)
     assert_true(json_is(json_get(json_at(list, 1), "served"), JSON_BOOL));
 }
 
+static void discovery_has_its_messages(void **state)
+{
+    /* The core group's versions have no apiVersion, and verbs are a message of their own. */
+    static const char versions[] =
+        "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":[]}";
+    static const char want[] = "k8s\0\x0a\x0f\x0a\0\x12\x0b"
+                               "APIVersions\x12\x04\x0a\x02v1\x1a\0\x22\0";
+    static const char list[] =
+        "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":\"v1\","
+        "\"resources\":[{\"name\":\"pods\",\"singularName\":\"pod\",\"namespaced\":true,\"kind\":"
+        "\"Pod\","
+        "\"verbs\":[\"get\"],\"shortNames\":[\"po\"]}]}";
+    static const char resource[] = "\x12\x23\x0a\x04pods\x10\x01\x1a\x03Pod\x22\x05\x0a\x03get"
+                                   "\x2a\x02po\x32\x03pod\x42\0\x4a\0\x52\0";
+    CLEANUP(json_free) struct json *obj = NULL;
+    CLEANUP(json_free) struct json *all = NULL;
+    CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT, more = STRBUF_INIT;
+    assert_int_equal(json_parse(versions, strlen(versions), &obj, NULL), 0);
+    assert_int_equal(api_proto_put_object(obj, &bytes), 0);
+    assert_int_equal(bytes.size, sizeof want - 1);
+    assert_memory_equal(bytes.data, want, bytes.size);
+    assert_int_equal(json_parse(list, strlen(list), &all, NULL), 0);
+    assert_int_equal(api_proto_put_object(all, &more), 0);
+    assert_non_null(memmem(more.data, more.size, resource, sizeof resource - 1));
+    CLEANUP(json_free) struct json *back = there_and_back(all, NULL);
+    expect_same(back, all);
+}
+
 static void every_kind_comes_back_whole(void **state)
 {
     unsigned seed = 0, n = 0;
@@ -617,6 +645,7 @@ int main(void)
         cmocka_unit_test(elements_of_schemas_are_counted),
         cmocka_unit_test(a_window_is_a_number_of_nanoseconds),
         cmocka_unit_test(a_definition_says_only_what_it_has),
+        cmocka_unit_test(discovery_has_its_messages),
         cmocka_unit_test(every_kind_comes_back_whole),
         cmocka_unit_test(every_kind_comes_back_empty),
         cmocka_unit_test(a_pointer_tells_zero_from_nothing),

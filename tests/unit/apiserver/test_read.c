@@ -302,6 +302,8 @@ static const struct json *resource_named(const struct json *list, const char *na
     return NULL;
 }
 
+#define AGGREGATED ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
 static void discovery_lists_what_there_is(void **state)
 {
     struct harness *h = *state;
@@ -381,13 +383,40 @@ static void discovery_lists_what_there_is(void **state)
     assert_string_equal(at(&reviews, "resources.0.verbs.0"), "create");
     assert_string_equal(at(&reviews, "resources.0.verbs.1"), "");
 
-    static const char aggregated[] =
-        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    static const char aggregated[] = "application/json" AGGREGATED ",application/json";
     CLEANUP_ANSWER struct answer all = ask_full(h, "GET", "/apis", aggregated, NULL, NULL);
     assert_string_equal(at(&all, "kind"), "APIGroupDiscoveryList");
     assert_non_null(strstr(all.content_type, "as=APIGroupDiscoveryList"));
     assert_string_equal(at(&all, "items.0.metadata.name"), "network.openshift.io");
     assert_string_equal(at(&all, "items.0.versions.0.resources.1.resource"), "hostsubnets");
+    static const struct {
+        const char *path, *accept, *type;
+    } forms[] = {
+        {"/apis", PROTOBUF, PROTOBUF},
+        {"/api", PROTOBUF, PROTOBUF},
+        {"/api/v1", PROTOBUF ", application/json", PROTOBUF},
+        {"/apis/apps", "application/json, " PROTOBUF, "application/json"},
+        {"/apis/apps/v1", PROTOBUF, PROTOBUF},
+        {"/version", PROTOBUF, "application/json"},
+        {"/apis", PROTOBUF AGGREGATED, PROTOBUF AGGREGATED},
+        {"/api/", PROTOBUF AGGREGATED ", application/json", PROTOBUF AGGREGATED},
+        {"/apis/", "application/json;v=v2;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io",
+         "application/json" AGGREGATED},
+        {"/apis", "application/json" AGGREGATED ", " PROTOBUF, "application/json" AGGREGATED},
+        {"/apis/apps", "application/json" AGGREGATED ", " PROTOBUF, PROTOBUF},
+        {"/apis", "application/yaml" AGGREGATED ", " PROTOBUF, PROTOBUF},
+        {"/apis", "application/json;g=apidiscovery.k8s.io;v=v3;as=APIGroupDiscoveryList, " PROTOBUF,
+         PROTOBUF},
+        {"/apis", "application/json;g=meta.k8s.io;v=v2;as=APIGroupDiscoveryList, " PROTOBUF,
+         PROTOBUF},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+        CLEANUP_ANSWER
+        struct answer a = ask_full(h, "GET", forms[i].path, forms[i].accept, NULL, NULL);
+        if (a.status != 200 || !streq(a.content_type, forms[i].type)) {
+            fail_msg("%s of %s: %d %s", forms[i].accept, forms[i].path, a.status, a.content_type);
+        }
+    }
     CLEANUP_ANSWER struct answer one = ask_full(h, "GET", "/api", aggregated, NULL, NULL);
     const struct json *r;
     bool found = false;
