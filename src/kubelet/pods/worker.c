@@ -271,6 +271,24 @@ static void watch_volumes(struct worker *w)
     }
 }
 
+/* A changed image restarts the container under any policy, once: a start that failed may have been
+ * done all the same. */
+static void update_start(struct worker *w, struct observed_fact *f,
+                         const struct observed_container *c, const struct json *spec)
+{
+    char hash[POD_HASH_SIZE];
+    pod_container_hash(spec, hash);
+    bool same = streq(c->hash, hash), runs = c->state == RUNTIME_RUNNING;
+    if (same && (runs || (c->state == RUNTIME_EXITED && c->started_ns))) {
+        f->again = false;
+    } else if (!same && runs && w->work == POD_SYNC && op_find(w, f->name, OP_KILL)) {
+        f->again = true;
+    }
+    if (same && runs && !f->busy) {
+        observed_fact_set_wait(f, NULL, NULL);
+    }
+}
+
 /* What a plan may not name again: facts about containers that are gone. */
 static void update_facts(struct worker *w)
 {
@@ -283,13 +301,9 @@ static void update_facts(struct worker *w)
         if (f->id && c && streq(f->id, c->id) && c->state == RUNTIME_EXITED) {
             f->hook = f->ready = false;
         }
-        /* A changed image restarts the container under any policy. */
         const struct json *spec = c ? pod_container_named(w->pod, f->name, NULL) : NULL;
-        struct op *kill = spec ? op_find(w, f->name, OP_KILL) : NULL;
-        if (kill && w->work == POD_SYNC && *c->hash) {
-            char hash[POD_HASH_SIZE];
-            pod_container_hash(spec, hash);
-            f->again = f->again || (c->state == RUNTIME_RUNNING && !streq(c->hash, hash));
+        if (spec && *c->hash) {
+            update_start(w, f, c, spec);
         }
     }
     for (size_t i = 0; i < w->o.n_containers; i++) {
