@@ -720,6 +720,7 @@ def test_idle_service_asks_for_pods_and_keeps_who_called(any_plugin):
 def test_large_datagrams_and_errors_come_back_translated(any_plugin):
     s = any_plugin
     ip = s.service("large", [s.c])
+    wait_for("the endpoint", lambda: s.translates(ip, s.c.ip))  # a service without one is refused
     code = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
