@@ -98,7 +98,9 @@ class Server:
         """The resources of discovery: [(path of the group's version, resource)]."""
         groups = json.loads(self.get("/apis")[1])["groups"]
         for path in ["/api/v1", *(f"/apis/{v['groupVersion']}" for g in groups for v in g["versions"])]:
-            yield from ((path, r) for r in json.loads(self.get(path)[1])["resources"] if "/" not in r["name"])
+            status, answer = self.get(path)
+            if status != 404:  # else the group's last definition has gone since
+                yield from ((path, r) for r in json.loads(answer)["resources"] if "/" not in r["name"])
 
 
 class OtherServer(Server):
