@@ -14,7 +14,7 @@
 struct decoding {
     struct api_paths *unknown; /* NULL: not collected. */
     size_t elements;
-    unsigned depth; /* Of messages that are objects in JSON. */
+    unsigned depth; /* Number of enclosing messages that are objects in JSON. */
     struct err *e;
 };
 

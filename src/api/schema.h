@@ -135,8 +135,8 @@ struct api_schema {
     /* x-kubernetes-embedded-resource: apiVersion, kind, metadata are declared, too. */
     bool embedded;
     bool atomic; /* x-kubernetes-map-type: atomic: it is one value. */
-    /* Of 'wire' only: in JSON it is the value of one of its fields, which are an object, a list or
-     * a truth.  Its message has the fields; of several, the last one counts. */
+    /* The JSON value is that of one field: an object, a list or a boolean.  The message has the
+     * fields themselves; the last one counts.  Only schemas of 'wire' are such. */
     bool either;
 
     /* API_ARRAY */

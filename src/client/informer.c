@@ -20,7 +20,7 @@ struct source {
     unsigned delivering;    /* Depth of calls to listeners, during which no listener is released. */
     struct hmap objects;    /* Map of 'struct entry'. */
     struct list order;      /* The entries in the order of arrival. */
-    struct json_pool *pool; /* What their objects have in common. */
+    struct json_pool *pool; /* Equal parts of the objects. */
     bool copies;            /* A listener needs the copy. */
     bool keys_only, metadata_only; /* What the copy has of each object. */
     bool metadata;                 /* The list has metadata only. */

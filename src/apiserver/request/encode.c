@@ -7,7 +7,7 @@
 
 bool encode_can_proto(const struct request *q, enum form form)
 {
-    /* What is no object of a kind is a Status, discovery or JSON: see answer_json. */
+    /* Without a kind the answer is a Status, discovery or JSON: see answer_json. */
     return form == FORM_PARTIAL || (form == FORM_OBJECT && (!q->kind || q->kind->protobuf));
 }
 

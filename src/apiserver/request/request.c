@@ -133,7 +133,7 @@ struct range {
     unsigned wildcards; /* "*" in it: the fewer, the more it wants this type. */
     bool usable;        /* The server has the type. */
     bool meta_group, discovery_group;
-    bool other_version; /* Of the form, than v1 and v1beta1. */
+    bool other_version; /* The form is asked for in a version other than v1 and v1beta1. */
     bool v2;
 };
 

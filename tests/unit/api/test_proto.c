@@ -174,7 +174,7 @@ static void put_definition(struct strbuf *out, const struct strbuf *schema)
     api_proto_put_end(out);
 }
 
-/* What the message of a schema is read as. */
+/* Decodes the message of a schema into JSON. */
 static int decode_schema(const struct strbuf *schema, struct json **ret, struct err *e)
 {
     CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;

@@ -562,7 +562,7 @@ static void equal_parts_are_stored_once(void **state)
     a = json_free(a);
     assert_int_equal(json_pool_count(p), 4);
     assert_text(b, texts[1]);
-    /* What is shared goes with the last value, also when the pool was closed before. */
+    /* The last value frees the parts, also when the pool was closed before. */
     p = json_pool_free(p);
     assert_text(b, texts[1]);
     json_free(b);
