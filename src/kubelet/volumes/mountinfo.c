@@ -26,18 +26,24 @@ static bool is_octal(char c)
     return c >= '0' && c <= '7';
 }
 
-/* The field with its escapes \OOO replaced (owned). */
+/* The byte of an escape \OOO at 's'; 0: there is none.  The kernel escapes no NUL. */
+static int escape_at(const char *s, size_t size)
+{
+    if (size < 4 || *s != '\\' || s[1] > '3' || !is_octal(s[1]) || !is_octal(s[2]) ||
+        !is_octal(s[3])) {
+        return 0;
+    }
+    return (s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0');
+}
+
+/* The field with its escapes replaced (owned). */
 static char *unescape(const char *s, size_t size)
 {
     char *out = xmalloc(size + 1), *to = out;
     for (size_t i = 0; i < size; i++) {
-        if (s[i] == '\\' && size - i > 3 && s[i + 1] <= '3' && is_octal(s[i + 1]) &&
-            is_octal(s[i + 2]) && is_octal(s[i + 3])) {
-            *to++ = (char) ((s[i + 1] - '0') * 64 + (s[i + 2] - '0') * 8 + (s[i + 3] - '0'));
-            i += 3;
-        } else {
-            *to++ = s[i];
-        }
+        int byte = escape_at(s + i, size - i);
+        *to++ = byte ? (char) byte : s[i];
+        i += byte ? 3 : 0;
     }
     *to = '\0';
     return out;

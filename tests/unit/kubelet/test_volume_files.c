@@ -574,7 +574,7 @@ static void mount_tables_are_read_with_their_escapes(void **state)
 {
     static const char text[] =
         "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw\n"
-        "37 36 0:5 / /a\\040b\\134c\\011\\012 rw - tmpfs  rw\n"
+        "37 36 0:5 / /a\\040b\\134c\\011\\012\\000 rw - tmpfs  rw\n"
         "38 36 0:6 / /x rw shared:1 - nfs4 s:/p rw";
     static const char *const bad[] = {"x",
                                       "1 2 3:4 / /a rw",
@@ -588,7 +588,7 @@ static void mount_tables_are_read_with_their_escapes(void **state)
     assert_int_equal(t.v[0].id, 36);
     assert_int_equal(t.v[0].parent, 35);
     assert_string_equal(t.v[0].path, "/mnt2");
-    assert_string_equal(t.v[1].path, "/a b\\c\t\n");
+    assert_string_equal(t.v[1].path, "/a b\\c\t\n\\000");
     assert_string_equal(t.v[2].fs_type, "nfs4");
     assert_string_equal(t.v[2].source, "s:/p");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
