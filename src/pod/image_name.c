@@ -8,7 +8,7 @@
 
 #define DEFAULT_HOST "docker.io"
 #define OLD_DEFAULT_HOST "index.docker.io"
-#define NAME_MAX_SIZE 255 /* Of host and path. */
+#define NAME_MAX_SIZE 255 /* Of host and path, completed. */
 #define TAG_MAX_SIZE 128
 #define DIGEST_MIN_DIGITS 32
 #define SHA256_DIGITS 64
@@ -135,6 +135,30 @@ static bool is_id(const char *s, size_t n)
     return n == SHA256_DIGITS && strspn(s, "0123456789abcdef") >= n;
 }
 
+/* The name without tag and digest, with its host (owned). */
+static char *repository(const struct parts *p)
+{
+    bool hub =
+        !p->host ||
+        (p->host_size == strlen(OLD_DEFAULT_HOST) &&
+         strncmp(p->host, OLD_DEFAULT_HOST, p->host_size) == 0) ||
+        (p->host_size == strlen(DEFAULT_HOST) && strncmp(p->host, DEFAULT_HOST, p->host_size) == 0);
+    if (!hub) {
+        return xasprintf("%.*s/%.*s", (int) p->host_size, p->host, (int) p->path_size, p->path);
+    }
+    bool library = !memchr(p->path, '/', p->path_size);
+    return xasprintf(DEFAULT_HOST "/%s%.*s", library ? "library/" : "", (int) p->path_size,
+                     p->path);
+}
+
+static int refuse(struct err *e, const char *image, const char *reason)
+{
+    return err_set(e, -EINVAL,
+                   "Failed to apply default image tag \"%.100s\": couldn't parse image name "
+                   "\"%.100s\": %s",
+                   image, image, reason);
+}
+
 static int parse(const char *image, struct parts *ret, struct err *e)
 {
     struct parts p = {0};
@@ -151,30 +175,15 @@ static int parse(const char *image, struct parts *ret, struct err *e)
     p.tag_size = colon ? end - p.path_size - 1 : 0;
     if ((host && !check_host(p.host, p.host_size)) || !check_path(p.path, p.path_size) ||
         (p.tag && !check_tag(p.tag, p.tag_size)) || (p.digest && !check_digest(p.digest)) ||
-        p.host_size + p.path_size >= NAME_MAX_SIZE ||
         (!host && !p.tag && !p.digest && is_id(p.path, p.path_size))) {
-        return err_set(e, -EINVAL,
-                       "Failed to apply default image tag \"%.100s\": couldn't parse image name "
-                       "\"%.100s\": invalid reference format",
-                       image, image);
+        return refuse(e, image, "invalid reference format");
+    }
+    CLEANUP_FREE char *name = repository(&p);
+    if (strlen(name) > NAME_MAX_SIZE) {
+        return refuse(e, image, "repository name must not be more than 255 characters");
     }
     *ret = p;
     return 0;
-}
-
-static char *repository(const struct parts *p)
-{
-    bool hub =
-        !p->host ||
-        (p->host_size == strlen(OLD_DEFAULT_HOST) &&
-         strncmp(p->host, OLD_DEFAULT_HOST, p->host_size) == 0) ||
-        (p->host_size == strlen(DEFAULT_HOST) && strncmp(p->host, DEFAULT_HOST, p->host_size) == 0);
-    if (!hub) {
-        return xasprintf("%.*s/%.*s", (int) p->host_size, p->host, (int) p->path_size, p->path);
-    }
-    bool library = !memchr(p->path, '/', p->path_size);
-    return xasprintf(DEFAULT_HOST "/%s%.*s", library ? "library/" : "", (int) p->path_size,
-                     p->path);
 }
 
 int image_name_complete(const char *image, char **ret, struct err *e)

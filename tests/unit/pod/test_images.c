@@ -90,7 +90,6 @@ static void what_is_no_name_is_refused(void **state)
         "a?b",
         "ä",
         A64,
-        A64 A64 A64 A64 ":1",
         "a:" A64 A64 "0",
         "h:80/",
         "a@b@c",
@@ -104,6 +103,43 @@ static void what_is_no_name_is_refused(void **state)
         assert_non_null(strstr(e.text, "invalid reference format"));
         assert_int_equal(image_name_repository(table[i], &name, NULL), -EINVAL);
         assert_null(name);
+    }
+}
+
+/* 255 characters of host and path, with those that are added. */
+static void long_names_are_judged_when_completed(void **state)
+{
+    static const struct {
+        const char *host;
+        int size; /* Of the path. */
+        bool good;
+    } table[] = {
+        {"h.io/", 250, true},
+        {"h.io/", 251, false},
+        {"", 237, true},
+        {"", 238, false},
+        {"docker.io/", 237, true},
+        {"docker.io/", 238, false},
+        {"docker.io/a/", 243, true},
+        {"docker.io/a/", 244, false},
+        {"a/", 243, true},
+        {"a/", 244, false},
+        {"index.docker.io/a/", 243, true},
+    };
+    char path[256];
+    memset(path, 'a', sizeof path);
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *image = xasprintf("%s%.*s:1", table[i].host, table[i].size, path);
+        CLEANUP_FREE char *name = NULL, *again = NULL;
+        struct err e = {0};
+        int r = image_name_complete(image, &name, &e);
+        assert_int_equal(r, table[i].good ? 0 : -EINVAL);
+        if (r < 0) {
+            assert_non_null(strstr(e.text, "repository name must not be more than 255 characters"));
+        } else {
+            assert_int_equal(image_name_complete(name, &again, &e), 0);
+            assert_string_equal(again, name);
+        }
     }
 }
 
@@ -263,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_completed),
         cmocka_unit_test(what_is_no_name_is_refused),
+        cmocka_unit_test(long_names_are_judged_when_completed),
         cmocka_unit_test(keys_match_as_in_the_keyring),
         cmocka_unit_test(credentials_are_chosen_by_registry_and_path),
         cmocka_unit_test(what_is_no_document_has_no_credentials),
