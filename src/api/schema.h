@@ -96,8 +96,33 @@ struct api_limits {
         .min_properties = -1, .max_properties = -1                            \
     }
 
+/* Bits come first, and together: there are some thousand nodes, in each process. */
 struct api_schema {
-    enum api_type type;
+    enum api_type type : 8;
+    enum api_empty empty : 2;
+    bool nullable : 1;    /* null is a value; else null means absent. */
+    bool defaulted : 1;   /* This node or one below it has a default. */
+    bool completed : 1;   /* A field that is always there is below this node. */
+    bool micro_timed : 1; /* A MicroTime is below this node, outside of lists and maps. */
+    bool immutable : 1;   /* The value cannot change after creation. */
+
+    /* Bits of an API_OBJECT. */
+    bool preserve_unknown : 1; /* x-kubernetes-preserve-unknown-fields: others are API_ANY. */
+    /* x-kubernetes-embedded-resource: apiVersion, kind, metadata are declared, too. */
+    bool embedded : 1;
+    bool atomic : 1; /* x-kubernetes-map-type: atomic: it is one value. */
+    /* The JSON value is that of one field: an object, a list or a boolean.  The message has the
+     * fields themselves; the last one counts.  Only schemas of 'wire' are such. */
+    bool either : 1;
+
+    /* Bits of an API_ARRAY. */
+    enum api_list_type list_type : 2;
+    /* Elements may have equal keys, as in those kinds of Kubernetes whose lists are identified by
+     * keys only when they are merged. */
+    bool repeats : 1;
+    /* Published with the patch strategy; the patch itself contains $retainKeys. */
+    bool retain_keys : 1;
+
     /* Published once under this name and referred to: "io.k8s.api.core.v1.PodSpec"; NULL: in
      * place. */
     const char *definition;
@@ -107,15 +132,9 @@ struct api_schema {
     const char *format;
     const char *const *values_allowed; /* enum of strings, NULL-terminated; NULL: any */
     const struct json *enum_json;      /* enum of other values (a list); NULL: none */
-    bool nullable;                     /* null is a value; else null means absent. */
     const struct json *dflt;           /* Set when absent (api_schema_default); NULL: none. */
     const char *dflt_text;             /* The same as JSON text, for a compiled-in kind. */
-    bool defaulted;                    /* This node or one below it has a default. */
-    bool completed;                    /* A field that is always there is below this node. */
-    bool micro_timed; /* A MicroTime is below this node, outside of lists and maps. */
-    bool immutable;   /* The value cannot change after creation. */
     const struct api_limits *limits;
-    enum api_empty empty;
     /* Check of a text that is not empty: returns a constant sentence, or NULL if valid; NULL: no
      * check. */
     const char *(*check)(const char *text);
@@ -125,32 +144,18 @@ struct api_schema {
     /* API_OBJECT: the declared members, and the schema of all others. */
     const struct api_field
         *fields; /* Sorted by name (strcmp), so that lookup is a binary search. */
-    size_t n_fields;
     /* The places in 'fields' of those with protobuf numbers, in the order of 'outer' (the number,
      * where there is none) and 'number'. */
     const uint16_t *by_number;
-    size_t n_numbered;
+    uint32_t n_fields, n_numbered;
     const struct api_schema *others; /* additionalProperties; NULL: no other members are allowed. */
-    bool preserve_unknown;           /* x-kubernetes-preserve-unknown-fields: others are API_ANY. */
-    /* x-kubernetes-embedded-resource: apiVersion, kind, metadata are declared, too. */
-    bool embedded;
-    bool atomic; /* x-kubernetes-map-type: atomic: it is one value. */
-    /* The JSON value is that of one field: an object, a list or a boolean.  The message has the
-     * fields themselves; the last one counts.  Only schemas of 'wire' are such. */
-    bool either;
 
     /* API_ARRAY */
     const struct api_schema *items; /* NULL: API_ANY */
-    enum api_list_type list_type;
-    const char *const *keys; /* For API_LIST_MAP, NULL-terminated, in alphabetical order. */
+    const char *const *keys;        /* For API_LIST_MAP, NULL-terminated, in alphabetical order. */
     /* x-kubernetes-patch-merge-key: the member by which a strategic merge patch matches
      * elements; "": a set of plain values; NULL: the patch replaces the list. */
     const char *patch_key;
-    /* Elements may have equal keys, as in those kinds of Kubernetes whose lists are identified by
-     * keys only when they are merged. */
-    bool repeats;
-    /* Published with the patch strategy; the patch itself contains $retainKeys. */
-    bool retain_keys;
 };
 
 /* ---- nodes that all kinds use ---- */

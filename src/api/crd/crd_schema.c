@@ -156,7 +156,7 @@ static struct api_field *find_field(struct api_field *list, size_t n, const char
 /* The declared members, and those that are only required, in order; 'more' elements are left
  * free at the end. */
 static struct api_field *make_fields(struct crd_nodes *n, const struct json *s, size_t more,
-                                     size_t *ret_n)
+                                     uint32_t *ret_n)
 {
     const struct json *props = json_get(s, "properties"), *required = json_get(s, "required"), *r;
     size_t declared = json_count(props), count = declared, unique = 0;
@@ -180,7 +180,7 @@ static struct api_field *make_fields(struct crd_nodes *n, const struct json *s, 
             list[unique++] = list[i];
         }
     }
-    *ret_n = unique;
+    *ret_n = (uint32_t) unique;
     return list;
 }
 
@@ -267,7 +267,7 @@ const struct api_schema *crd_schema_make(struct crd_nodes *n, const struct json 
     static const struct api_field common[] = {API_ROOT_API_VERSION, API_ROOT_KIND,
                                               API_ROOT_METADATA};
     struct api_schema *root = allocate(n, 1, sizeof(*root));
-    size_t count;
+    uint32_t count;
     fill(n, schema, root);
     root->type = API_OBJECT;
     root->defaulted = true;
