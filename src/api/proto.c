@@ -18,8 +18,8 @@ struct decoding {
     struct err *e;
 };
 
-static int decode_message(const struct api_schema *s, uint16_t outer, const struct pb_field *p,
-                          struct json *obj, struct decoding *d);
+static int decode_message(const struct api_schema *s, const struct pb_field *p, struct json *obj,
+                          struct decoding *d);
 static int decode_value(const struct api_schema *s, const struct pb_field *p, struct json **ret,
                         struct decoding *d);
 
@@ -229,7 +229,7 @@ static int decode_either(const struct api_schema *s, const struct pb_field *p, s
                          struct decoding *d)
 {
     CLEANUP(json_free) struct json *fields = json_object();
-    int r = decode_message(s, 0, p, fields, d);
+    int r = decode_message(s, p, fields, d);
     for (size_t i = s->n_numbered; r == 0 && !*ret && i-- > 0;) {
         *ret = json_take(fields, s->fields[s->by_number[i]].name);
     }
@@ -243,7 +243,7 @@ static int decode_object(const struct api_schema *s, const struct pb_field *p, s
     if (++d->depth > JSON_MAX_DEPTH) {
         return err_set(d->e, -EINVAL, "the object is nested too deeply");
     }
-    int r = decode_message(s, 0, p, sub, d);
+    int r = decode_message(s, p, sub, d);
     d->depth--;
     *ret = r < 0 ? NULL : TAKE(sub);
     return r;
@@ -306,23 +306,46 @@ static int decode_entry(const struct api_schema *s, const struct pb_field *f, st
 
 /* ---- messages ---- */
 
-/* Whether some field is within the message 'number' that JSON does not show. */
-static bool is_outer(const struct api_schema *s, uint32_t number)
+/* The path of a message that JSON does not show, as in struct api_field; all 0: the path of the
+ * object's own message. */
+struct outer {
+    uint8_t numbers[API_MAX_OUTER];
+};
+
+static bool is_in(const struct api_field *f, const struct outer *at)
 {
+    return memcmp(f->outer, at->numbers, sizeof f->outer) == 0;
+}
+
+/* Whether some field is within the message 'number' of the message 'at'; '*ret' is its path then. */
+static bool is_outer(const struct api_schema *s, const struct outer *at, uint32_t number,
+                     struct outer *ret)
+{
+    struct outer inner = *at;
+    size_t n = 0;
+    while (n < API_MAX_OUTER && inner.numbers[n]) {
+        n++;
+    }
+    if (n == API_MAX_OUTER || number > UINT8_MAX) {
+        return false;
+    }
+    inner.numbers[n] = (uint8_t) number;
     for (size_t i = 0; i < s->n_fields; i++) {
-        if (number && s->fields[i].outer == number) {
+        if (memcmp(s->fields[i].outer, inner.numbers, n + 1) == 0) {
+            *ret = inner;
             return true;
         }
     }
     return false;
 }
 
-/* The field with the number, within the message 'outer' (0: the message itself). */
-static const struct api_field *find(const struct api_schema *s, uint16_t outer, uint32_t number)
+/* The field with the number, within the message 'at'. */
+static const struct api_field *find(const struct api_schema *s, const struct outer *at,
+                                    uint32_t number)
 {
     for (size_t i = 0; i < s->n_numbered; i++) {
         const struct api_field *f = &s->fields[s->by_number[i]];
-        if (f->outer == outer && f->number == number) {
+        if (f->number == number && is_in(f, at)) {
             return f;
         }
     }
@@ -395,19 +418,21 @@ static void put_empty(const struct api_schema *s, struct json *obj)
     }
 }
 
-static int decode_message(const struct api_schema *s, uint16_t outer, const struct pb_field *m,
-                          struct json *obj, struct decoding *d)
+/* The fields of the message 'at', and of those in it that JSON does not show: API_MAX_OUTER levels
+ * at most. */
+static int decode_fields(const struct api_schema *s, const struct outer *at,
+                         const struct pb_field *m, struct json *obj, struct decoding *d)
 {
     struct pb_reader r = reader_of(m);
     struct pb_field p;
+    struct outer inner;
     int n;
     while ((n = pb_next(&r, &p)) > 0) {
-        const struct api_field *f = find(s, outer, p.number);
+        const struct api_field *f = find(s, at, p.number);
         if (f) {
             n = decode_field(f, &p, obj, d);
-        } else if (!outer && is_outer(s, p.number)) {
-            n = p.type == PB_BYTES ? decode_message(s, (uint16_t) p.number, &p, obj, d)
-                                   : malformed(d->e);
+        } else if (is_outer(s, at, p.number, &inner)) {
+            n = p.type == PB_BYTES ? decode_fields(s, &inner, &p, obj, d) : malformed(d->e);
         } else if (p.type == PB_BYTES ? p.size : p.value) {
             /* Old clients send empty values in removed fields. */
             add_unknown(s, p.number, d);
@@ -416,13 +441,17 @@ static int decode_message(const struct api_schema *s, uint16_t outer, const stru
             return n;
         }
     }
-    if (n < 0) {
-        return malformed(d->e);
-    }
-    if (!outer) {
+    return n < 0 ? malformed(d->e) : 0;
+}
+
+static int decode_message(const struct api_schema *s, const struct pb_field *m, struct json *obj,
+                          struct decoding *d)
+{
+    int r = decode_fields(s, &(struct outer){{0}}, m, obj, d);
+    if (r == 0) {
         put_empty(s, obj);
     }
-    return 0;
+    return r;
 }
 
 /* ---- objects ---- */
@@ -513,6 +542,6 @@ int api_proto_decode(const void *data, size_t size, const struct api_kind *k, st
         return err_set(e, -EPROTONOSUPPORT, "%.80s is not accepted as protobuf; send JSON",
                        kind ? kind : "an object without kind");
     }
-    r = decode_message(s, 0, &raw, obj, &d);
+    r = decode_message(s, &raw, obj, &d);
     return r < 0 ? r : checked(obj, ret, e);
 }

@@ -230,24 +230,41 @@ static void put_either(const struct api_schema *s, const struct json *v, struct 
     }
 }
 
+/* The messages that JSON does not show and that have begun, from the outside in; 0: no further
+ * one. */
+struct outer {
+    uint8_t numbers[API_MAX_OUTER];
+    size_t marks[API_MAX_OUTER];
+};
+
+/* Ends the messages that are not in the path 'to', and begins its further ones. */
+static void move_outer(struct outer *at, const uint8_t to[API_MAX_OUTER], struct strbuf *out)
+{
+    size_t same = 0;
+    while (same < API_MAX_OUTER && at->numbers[same] == to[same]) {
+        same++;
+    }
+    for (size_t i = API_MAX_OUTER; i-- > same;) {
+        if (at->numbers[i]) {
+            pb_end(out, at->marks[i]);
+        }
+    }
+    for (size_t i = same; i < API_MAX_OUTER; i++) {
+        at->numbers[i] = to[i];
+        at->marks[i] = to[i] ? pb_begin(out, to[i]) : 0;
+    }
+}
+
 static void put_message(const struct api_schema *s, const struct json *obj, struct strbuf *out)
 {
-    size_t mark = 0;
-    uint16_t outer = 0;
+    static const uint8_t none[API_MAX_OUTER];
+    struct outer at = {{0}, {0}};
     for (size_t i = 0; i < s->n_numbered; i++) {
         const struct api_field *f = &s->fields[s->by_number[i]];
-        if (outer && f->outer != outer) {
-            pb_end(out, mark);
-        }
-        if (f->outer && f->outer != outer) {
-            mark = pb_begin(out, f->outer);
-        }
-        outer = f->outer;
+        move_outer(&at, f->outer, out);
         put_field(f, obj, out);
     }
-    if (outer) {
-        pb_end(out, mark);
-    }
+    move_outer(&at, none, out);
 }
 
 void api_proto_encode(const struct api_schema *s, const struct json *obj, struct strbuf *out)

@@ -50,6 +50,9 @@ enum api_empty {
 
 struct api_schema;
 
+/* Messages that protobuf nests between an object's own message and a field of the object. */
+#define API_MAX_OUTER 2
+
 struct api_field {
     const char *name;
     const struct api_schema *schema;
@@ -57,8 +60,9 @@ struct api_field {
     bool required;
     /* Number in the kind's protobuf message; 0: the field has none, and exists in JSON only. */
     uint16_t number;
-    /* Number of the enclosing message, when protobuf nests a field that JSON does not; 0: none. */
-    uint16_t outer;
+    /* Numbers of the enclosing messages, from the outside in, when protobuf nests a field that JSON
+     * does not; 0: no further one. */
+    uint8_t outer[API_MAX_OUTER];
     /* A scalar whose absence differs from 0, false or an empty text: Kubernetes' type has a
      * pointer. */
     bool pointer;
@@ -144,8 +148,8 @@ struct api_schema {
     /* API_OBJECT: the declared members, and the schema of all others. */
     const struct api_field
         *fields; /* Sorted by name (strcmp), so that lookup is a binary search. */
-    /* The places in 'fields' of those with protobuf numbers, in the order of 'outer' (the number,
-     * where there is none) and 'number'. */
+    /* The places in 'fields' of those with protobuf numbers, in the order of their paths: the
+     * numbers of 'outer', then 'number'. */
     const uint16_t *by_number;
     uint32_t n_fields, n_numbered;
     const struct api_schema *others; /* additionalProperties; NULL: no other members are allowed. */

@@ -142,13 +142,12 @@ static void expect_same(const struct json *has, const struct json *want)
     }
 }
 
-/* The schema of the message of a CustomResourceDefinition's schema. */
-static const struct api_schema *schema_of_schemas(void)
+/* The schema of the message at a path of names of a kind, which ends with a NULL. */
+static const struct api_schema *schema_at(const char *version, const char *kind,
+                                          const char *const *path)
 {
-    static const char *const path[] = {"spec", "versions", "schema", "openAPIV3Schema"};
-    const struct api_schema *s =
-        api_proto_schema("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-    for (size_t i = 0; i < ARRAY_SIZE(path); i++) {
+    const struct api_schema *s = api_proto_schema(version, kind);
+    for (size_t i = 0; path[i]; i++) {
         const struct api_field *f = api_schema_field(s, path[i]);
         s = f->wire                        ? f->wire
             : f->schema->type == API_ARRAY ? api_schema_items(f->schema)
@@ -157,21 +156,36 @@ static const struct api_schema *schema_of_schemas(void)
     return s;
 }
 
-/* Appends the envelope of a definition that has the message of a schema and nothing else. */
-static void put_definition(struct strbuf *out, const struct strbuf *schema)
+/* Appends the envelope of an object with a message at a path of numbers and nothing else.  The path
+ * leads from the inside out, and ends with a 0. */
+static void put_within(struct strbuf *out, const char *version, const char *kind,
+                       const uint32_t *path, const struct strbuf *message)
 {
-    static const uint32_t path[] = {1, 4, 7, 2}; /* From the inside out. */
     CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
-    strbuf_add(&raw, strbuf_cstr(schema), schema->size);
-    for (size_t i = 0; i < ARRAY_SIZE(path); i++) {
+    strbuf_add(&raw, strbuf_cstr(message), message->size);
+    for (size_t i = 0; path[i]; i++) {
         CLEANUP_STRBUF struct strbuf outer = STRBUF_INIT;
         pb_put_bytes(&outer, path[i], strbuf_cstr(&raw), raw.size);
         strbuf_reset(&raw);
         strbuf_add(&raw, outer.data, outer.size);
     }
-    api_proto_put_head("apiextensions.k8s.io/v1", "CustomResourceDefinition", raw.size, out);
+    api_proto_put_head(version, kind, raw.size, out);
     strbuf_add(out, raw.data, raw.size);
     api_proto_put_end(out);
+}
+
+/* The schema of the message of a CustomResourceDefinition's schema. */
+static const struct api_schema *schema_of_schemas(void)
+{
+    static const char *const path[] = {"spec", "versions", "schema", "openAPIV3Schema", NULL};
+    return schema_at("apiextensions.k8s.io/v1", "CustomResourceDefinition", path);
+}
+
+/* Appends the envelope of a definition that has the message of a schema and nothing else. */
+static void put_definition(struct strbuf *out, const struct strbuf *schema)
+{
+    static const uint32_t path[] = {1, 4, 7, 2, 0};
+    put_within(out, "apiextensions.k8s.io/v1", "CustomResourceDefinition", path, schema);
 }
 
 /* Decodes the message of a schema into JSON. */
@@ -364,6 +378,108 @@ static void elements_of_schemas_are_counted(void **state)
     assert_int_equal(decode_schema(&bytes, &schema, &e), -EINVAL);
     assert_string_equal(e.text, API_TYPED_TOO_MANY);
     assert_null(schema);
+}
+
+/* Decodes the message of a rule of a policy into JSON. */
+static int decode_rule(const char *rule, size_t size, struct json **ret, struct api_paths *unknown,
+                       struct err *e)
+{
+    static const uint32_t path[] = {3, 2, 2, 0}; /* resourceRules, matchConstraints, spec */
+    CLEANUP_STRBUF struct strbuf message = STRBUF_INIT, bytes = STRBUF_INIT;
+    CLEANUP(json_free) struct json *obj = NULL;
+    strbuf_add(&message, rule, size);
+    put_within(&bytes, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", path,
+               &message);
+    int r = api_proto_decode(bytes.data, bytes.size, NULL, &obj, unknown, e);
+    if (r == 0) {
+        *ret = json_clone(
+            json_at(json_path(obj, "spec", "matchConstraints", "resourceRules", NULL), 0));
+    }
+    return r;
+}
+
+/* A rule's operations are in a message, and its resources are in a message of that. */
+static void a_field_is_one_or_two_messages_deeper_than_in_json(void **state)
+{
+    static const char *const path[] = {"spec", "matchConstraints", "resourceRules", NULL};
+    static const struct schema_case cases[] = {
+        /* Go writes both messages though they are empty. */
+        SCHEMA("{}", "\x12\x02\x12\0"),
+        SCHEMA("{\"resourceNames\":[\"n\"]}", "\x0a\x01n\x12\x02\x12\0"),
+        SCHEMA("{\"operations\":[\"*\"]}", "\x12\x05\x0a\x01*\x12\0"),
+        SCHEMA("{\"scope\":\"*\"}", "\x12\x05\x12\x03\x22\x01*"),
+        SCHEMA("{\"resourceNames\":[\"n\",\"m\"],\"operations\":[\"*\"],\"apiGroups\":[\"\",\"g\"],"
+               "\"apiVersions\":[\"v\"],\"resources\":[\"r\",\"s\"],\"scope\":\"*\"}",
+               "\x0a\x01n\x0a\x01m\x12\x16\x0a\x01*\x12\x11\x0a\0\x0a\x01g\x12\x01v\x1a\x01r\x1a"
+               "\x01s\x22\x01*"),
+    };
+    const struct api_schema *s =
+        schema_at("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", path);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *rule = NULL;
+        CLEANUP(json_free) struct json *back = NULL;
+        CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT;
+        assert_int_equal(json_parse(cases[i].json, strlen(cases[i].json), &rule, NULL), 0);
+        api_proto_encode(s, rule, &bytes);
+        if (bytes.size != cases[i].size || memcmp(bytes.data, cases[i].bytes, bytes.size) != 0) {
+            fail_msg("%s: %zu other bytes", cases[i].json, bytes.size);
+        }
+        assert_int_equal(decode_rule(bytes.data, bytes.size, &back, NULL, NULL), 0);
+        expect_same(back, rule);
+    }
+}
+
+/* Parts of a message that come one after the other are one message. */
+static void messages_that_json_does_not_show_are_read_in_any_order(void **state)
+{
+    static const struct schema_case cases[] = {
+        SCHEMA("{}", ""),
+        SCHEMA("{}", "\x12\0"),
+        SCHEMA("{\"scope\":\"b\",\"operations\":[\"o\",\"p\"],\"apiGroups\":[\"g\"],"
+               "\"resourceNames\":[\"n\"]}",
+               "\x12\x0d\x12\x03\x22\x01"
+               "a\x12\x03\x22\x01"
+               "b\x0a\x01o\x12\x08\x0a\x01p\x12\x03\x0a\x01g\x0a\x01n"),
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *want = NULL;
+        CLEANUP(json_free) struct json *back = NULL;
+        assert_int_equal(json_parse(cases[i].json, strlen(cases[i].json), &want, NULL), 0);
+        assert_int_equal(decode_rule(cases[i].bytes, cases[i].size, &back, NULL, NULL), 0);
+        expect_same(back, want);
+    }
+}
+
+static void in_messages_that_json_does_not_show_what_is_not_known_is_told(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *says; /* NULL: the bytes are malformed. */
+    } cases[] = {
+        {"\x12\x05\x12\x03\x2a\x01x", 7, "NamedRuleWithOperations.5"},
+        {"\x12\x03\x1a\x01x", 5, "NamedRuleWithOperations.3"},
+        /* A number that ends with the eight bits of 2 is not 2. */
+        {"\x92\x10\x01x", 4, "NamedRuleWithOperations.258"},
+        {"\x12\x04\x92\x10\x01x", 6, "NamedRuleWithOperations.258"},
+        {"\x10\x01", 2, NULL},
+        {"\x12\x02\x10\x01", 4, NULL},
+        {"\x12\x04\x12\x02\x20\x01", 6, NULL},
+        {"\x12\x04\x12\x05\x22\x01", 6, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(api_paths_done) struct api_paths unknown = {0};
+        CLEANUP(json_free) struct json *rule = NULL;
+        struct err e = {0};
+        int r = decode_rule(cases[i].bytes, cases[i].size, &rule, &unknown, &e);
+        assert_int_equal(r, cases[i].says ? 0 : -EINVAL);
+        if (cases[i].says) {
+            assert_int_equal(unknown.n, 1);
+            assert_string_equal(unknown.list[0], cases[i].says);
+        } else {
+            assert_string_equal(e.text, "malformed protobuf");
+        }
+    }
 }
 
 static void a_window_is_a_number_of_nanoseconds(void **state)
@@ -643,6 +759,9 @@ int main(void)
         cmocka_unit_test(wrong_types_in_a_schema_are_no_harm),
         cmocka_unit_test(a_schema_is_no_deeper_than_json),
         cmocka_unit_test(elements_of_schemas_are_counted),
+        cmocka_unit_test(a_field_is_one_or_two_messages_deeper_than_in_json),
+        cmocka_unit_test(messages_that_json_does_not_show_are_read_in_any_order),
+        cmocka_unit_test(in_messages_that_json_does_not_show_what_is_not_known_is_told),
         cmocka_unit_test(a_window_is_a_number_of_nanoseconds),
         cmocka_unit_test(a_definition_says_only_what_it_has),
         cmocka_unit_test(discovery_has_its_messages),

@@ -17,6 +17,14 @@ WRONG = [
     (KIND + "    2 a string\n    2 b string\n", 8, "b has the protobuf number of a"),
     (KIND + "    2 a string\n    3 a string\n", 8, "a is there twice"),
     (KIND + "    x a string\n", 7, '"x" is no protobuf number'),
+    (KIND + "    0 a string\n", 7, '"0" is no protobuf number'),
+    (KIND + "    2.0 a string\n", 7, '"2.0" is no protobuf number'),
+    (KIND + "    2.2.2.1 a string\n", 7, '"2.2.2.1" is no protobuf number (3, 2.1, 2.2.1 or -)'),
+    (KIND + "    65536 a string\n", 7, "65536 in 65536 is over 65535"),
+    (KIND + "    2.256.1 a string\n", 7, "256 in 2.256.1 is over 255"),
+    (KIND + "    2.2.1 a string\n    2.2.1 b string\n", 8, "b has the protobuf number of a"),
+    (KIND + "    2.1 a string\n    2 b string\n", 8, "Thing.a is in the message 2, which is the field b"),
+    (KIND + "    2.2 a string\n    2.2.1 b string\n", 8, "Thing.b is in the message 2.2, which is the field a"),
     (KIND + "    2 a string requird\n", 7, '"requird" is no attribute of a field'),
     (KIND + "    2 a int32 default=yes\n", 7, "default=yes is no int32"),
     (KIND + "    2 a enum(A, B) default=C\n", 7, "default=C is not among the values"),
@@ -83,10 +91,11 @@ class GenKinds(unittest.TestCase):
 
     def test_a_good_description_becomes_a_kind(self):
         status, error, source = self.run_on(KIND + '    2 size int32 min=1 max=9 default=3 "The size"\n'
-                                                   "    3.1 inner map(string)\n")
+                                                   "    3.1 inner map(string)\n    3.2.65535 inmost bool\n")
         self.assertEqual((status, error), (0, ""))
         for part in ("const struct api_kind api_kind_thing", '.dflt_text = "3"', ".minimum = 1", ".protobuf = true",
-                     '"inner", &api_schema_string_map, NULL, .number = 1, .outer = 3', "&api_kind_thing,"):
+                     '"inner", &api_schema_string_map, NULL, .number = 1, .outer = {3}', "&api_kind_thing,",
+                     '"inmost", &api_schema_boolean, NULL, .number = 65535, .outer = {3, 2}'):
             self.assertIn(part, source)
 
     def test_rules_of_texts_and_lists_reach_the_schema(self):
