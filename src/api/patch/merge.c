@@ -101,38 +101,63 @@ void api_merge(const struct api_schema *s, struct json *target, const struct jso
 
 /* ---- removing ---- */
 
-static void remove_from(const struct api_schema *s, struct json *v, const struct json *last,
+/* Whether no set of fields has anything of 'v': an empty list of which elements are owned one by
+ * one, or a structure with nothing but such lists. */
+static bool is_hollow(const struct api_schema *s, const struct json *v)
+{
+    if (!api_schema_is_granular(s, v)) {
+        return false;
+    }
+    size_t n = json_count(v);
+    bool hollow = json_is(v, JSON_ARRAY) ? n == 0 : n > 0;
+    for (size_t i = 0; hollow && i < n; i++) {
+        const struct api_field *f = api_schema_field(s, json_key_at(v, i));
+        hollow = f && is_hollow(f->schema, json_at(v, i));
+    }
+    return hollow;
+}
+
+static bool remove_from(const struct api_schema *s, struct json *v, const struct json *last,
                         const struct json *owned, bool root);
 
-/* 'v' is an object: removes its members in 'last' that 'owned' does not have, both sets of fields. */
-static void remove_members(const struct api_schema *s, struct json *v, const struct json *last,
+/* 'v' is an object: removes its members in 'last' that 'owned' does not have, both sets of fields.
+ * As in the library of Kubernetes' API server, a declared field that is hollow stays, and a
+ * structure that becomes hollow is removed, though 'owned' has it.  Returns whether 'v' itself has
+ * become hollow; a list does not, because the library makes it null. */
+static bool remove_members(const struct api_schema *s, struct json *v, const struct json *last,
                            const struct json *owned, bool root)
 {
-    for (size_t i = 0; i < json_count(last); i++) {
-        const char *key = json_key_at(last, i);
-        if (!str_has_prefix(key, "f:")) {
+    CLEANUP_STRBUF struct strbuf key = STRBUF_INIT;
+    bool hollow = true, lost = false;
+    for (size_t i = json_count(v); i-- > 0;) {
+        struct json *child = json_at(v, i);
+        strbuf_reset(&key);
+        strbuf_addf(&key, "f:%s", json_key_at(v, i));
+        const char *name = key.data + 2;
+        const struct json *was = json_get(last, key.data), *owners = json_get(owned, key.data);
+        const struct api_schema *member = api_schema_member(s, name);
+        bool declared = api_schema_field(s, name) != NULL;
+        if (declared && is_hollow(member, child)) {
             continue;
         }
-        const char *name = key + 2;
-        struct json *child = json_get(v, name);
-        const struct json *owners = json_get(owned, key);
         /* The metadata stays, even when no set has any of it: sets leave out the fields that only the
          * server decides. */
         bool is_metadata = root && streq(name, "metadata");
-        if (!child) {
-            continue;
-        }
         /* A declared field stays for the sake of what is owned below it; a key of a map has to be
          * owned itself. */
-        bool declared = api_schema_field(s, name) != NULL;
         bool stays =
-            declared ? owners != NULL : !fieldset_has(json_at(last, i)) || fieldset_has(owners);
+            !was || (declared ? owners != NULL : !fieldset_has(was) || fieldset_has(owners));
         if (!stays && !is_metadata) {
             json_remove(v, name);
+        } else if (was && remove_from(member, child, was, owners, false) && declared &&
+                   !is_metadata) {
+            json_remove(v, name);
+            lost = true;
         } else {
-            remove_from(api_schema_member(s, name), child, json_at(last, i), owners, false);
+            hollow = false;
         }
     }
+    return hollow && (lost || json_count(v));
 }
 
 /* The same for the elements of the array 'v'. */
@@ -154,29 +179,29 @@ static void remove_elements(const struct api_schema *s, struct json *v, const st
             continue;
         }
         if (was) {
-            remove_from(api_schema_items(s), all[i], was, owners, false);
+            (void) remove_from(api_schema_items(s), all[i], was, owners, false);
         }
         json_append(v, all[i]);
     }
 }
 
-static void remove_from(const struct api_schema *s, struct json *v, const struct json *last,
+static bool remove_from(const struct api_schema *s, struct json *v, const struct json *last,
                         const struct json *owned, bool root)
 {
     if (!api_schema_is_granular(s, v)) {
-        return;
+        return false;
     }
-    if (json_is(v, JSON_ARRAY)) {
-        remove_elements(s, v, last, owned);
-    } else {
-        remove_members(s, v, last, owned, root);
+    if (json_is(v, JSON_OBJECT)) {
+        return remove_members(s, v, last, owned, root);
     }
+    remove_elements(s, v, last, owned);
+    return false;
 }
 
 void api_remove_fields(const struct api_schema *s, struct json *obj, const struct json *last,
                        const struct json *owned)
 {
-    remove_from(s, obj, last, owned, true);
+    (void) remove_from(s, obj, last, owned, true);
 }
 
 static void drop_below(const struct api_schema *s, struct json *obj, const struct json *before);

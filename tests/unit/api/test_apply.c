@@ -2,6 +2,7 @@
 /* Server-side apply: merging, ownership, conflicts, removal, and the bounds of the record. */
 #include "api/patch/apply.h"
 
+#include "api/patch/merge.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -329,6 +330,79 @@ static void a_map_that_an_apply_empties_vanishes(void **state)
     json_free(obj);
 }
 
+/* An empty list whose elements are owned one by one is in no set of fields. */
+static void a_structure_that_an_apply_leaves_with_empty_lists_vanishes(void **state)
+{
+    struct json *obj = NULL;
+    apply_as(&obj, "a", false, "{'spec':{'hostname':'h','containers':[]}}", NULL);
+    apply_as(&obj, "a", false, "{'spec':{}}", NULL);
+    assert_null(json_get(obj, "spec"));
+    expect(fields_of(obj, "a"), "{'f:spec':{}}");
+    /* A field of another manager keeps it. */
+    apply_as(&obj, "a", false, "{'spec':{'hostname':'h','containers':[]}}", NULL);
+    apply_as(&obj, "b", false, "{'spec':{'subdomain':'s'}}", NULL);
+    apply_as(&obj, "a", false, "{'spec':{}}", NULL);
+    expect(json_get(obj, "spec"), "{'containers':[],'subdomain':'s'}");
+    json_free(obj);
+    /* If there was nothing else before the apply, it stays. */
+    obj = NULL;
+    apply_as(&obj, "a", false, "{'spec':{}}", NULL);
+    update_as(&obj, "u", "", "{'spec':{'containers':[]}}");
+    apply_as(&obj, "a", false, "{'spec':{}}", NULL);
+    expect(json_get(obj, "spec"), "{'containers':[]}");
+    json_free(obj);
+}
+
+/* The applier still owns a structure that its last apply emptied, and so a part of the list. */
+static void an_empty_list_stays_though_its_applier_had_elements(void **state)
+{
+    struct json *obj = NULL;
+    apply_as(&obj, "a", false,
+             "{'spec':{'containers':[{'name':'n','securityContext':{'runAsUser':1}}]}}", NULL);
+    apply_as(&obj, "a", false, "{'spec':{'containers':[{'name':'n','securityContext':{}}]}}", NULL);
+    update_as(&obj, "u", "", "{'spec':{'hostname':'h'}}");
+    expect(fields_of(obj, "a"),
+           "{'f:spec':{'f:containers':{'k:{\\'name\\':\\'n\\'}':{'f:securityContext':{}}}}}");
+    apply_as(&obj, "a", false, "{'spec':{'containers':[]}}", NULL);
+    expect(json_get(obj, "spec"), "{'hostname':'h','containers':[]}");
+    json_free(obj);
+}
+
+static void structures_around_one_with_empty_lists_vanish_too(void **state)
+{
+    static const struct {
+        const char *spec, *want;
+    } cases[] = {
+        {"{'template':{'spec':{'hostname':'h','containers':[]}}}", "{}"},
+        {"{'template':{'metadata':{'finalizers':[]},'spec':{'hostname':'h','containers':[]}}}",
+         "{}"},
+        {"{'template':{'metadata':{'labels':{}},'spec':{'hostname':'h','containers':[]}}}",
+         "{'spec':{'template':{'metadata':{'labels':{}}}}}"},
+        {"{'replicas':1,'template':{'spec':{'hostname':'h','containers':[]}}}",
+         "{'spec':{'replicas':1}}"},
+        /* It has empty lists only, and no set has any of it. */
+        {"{'template':{'spec':{'containers':[]}}}",
+         "{'spec':{'template':{'spec':{'containers':[]}}}}"},
+        /* A list that loses its elements is in a set until the object is written. */
+        {"{'template':{'spec':{'hostname':'h','containers':[{'name':'a'}]}}}",
+         "{'spec':{'template':{'spec':{'containers':[]}}}}"},
+        /* A structure without any member is in a set. */
+        {"{'template':{'spec':{'hostname':'h'}}}", "{'spec':{'template':{'spec':{}}}}"},
+    };
+    const struct api_schema *s = api_kind_schema(api_kind_find("apps", "v1", "deployments"));
+    CLEANUP(json_free)
+    struct json *last = parse("{'f:spec':{'f:template':{'f:spec':{'f:hostname':{},'f:containers':{"
+                              "'k:{\\'name\\':\\'a\\'}':{}}}}}}");
+    CLEANUP(json_free)
+    struct json *owned = parse("{'f:spec':{'f:template':{'f:spec':{'f:containers':{}}}}}");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *obj = json_object();
+        json_set(obj, "spec", parse(cases[i].spec));
+        api_remove_fields(s, obj, last, owned);
+        expect(obj, cases[i].want);
+    }
+}
+
 static void an_element_that_others_own_only_in_part_goes_with_its_applier(void **state)
 {
     struct json *obj = NULL;
@@ -528,6 +602,9 @@ int main(void)
         cmocka_unit_test(a_structure_that_an_update_adds_is_owned_itself),
         cmocka_unit_test(an_applied_list_without_elements_is_not_owned),
         cmocka_unit_test(a_map_that_an_apply_empties_vanishes),
+        cmocka_unit_test(a_structure_that_an_apply_leaves_with_empty_lists_vanishes),
+        cmocka_unit_test(an_empty_list_stays_though_its_applier_had_elements),
+        cmocka_unit_test(structures_around_one_with_empty_lists_vanish_too),
         cmocka_unit_test(an_element_that_others_own_only_in_part_goes_with_its_applier),
         cmocka_unit_test(a_scale_is_owned_apart_from_the_object),
         cmocka_unit_test(an_object_without_a_record_gets_one_when_it_is_first_applied_to),
