@@ -27,7 +27,8 @@ SPEC = {
                                 "more": ("object", {"a": "string", "b": "string"})}),
     "ports": ("map", ["port", "protocol"], {"port": "integer", "protocol": "string", "note": "string"}),
     "labels": ("labels", "string"), "selector": ("atomic labels", "string"),
-    "part": ("object", {"x": "string", "y": ("labels", "string"), "z": ("object", {"deep": "string"})}),
+    "part": ("object", {"x": "string", "y": ("labels", "string"),
+                        "z": ("object", {"deep": "string", "few": ("set", "string")})}),
     "lump": ("atomic object", {"x": "string", "y": "string"}),
 }
 
