@@ -68,7 +68,7 @@ static int decode_time(const struct pb_field *f, bool micro, struct json **ret, 
     }
     struct moment m = {.s = seconds, .ns = (int32_t) nanos};
     char text[TIME_TEXT_SIZE];
-    if ((seconds || nanos) && seconds != MOMENT_NONE_S) {
+    if (f->size && seconds != MOMENT_NONE_S) {
         if (moment_format(&m, micro, text) < 0) {
             return malformed(e);
         }

@@ -653,6 +653,35 @@ static void bytes_are_those_of_go(void **state)
     assert_memory_equal(bytes.data, want, bytes.size);
 }
 
+/* Only the empty message is no time: 1970 begins with zeros, and what is below a second counts in a
+ * MicroTime only. */
+static void a_time_is_read_as_in_go(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *want;
+    } cases[] = {
+        {"", 0, NULL},
+        {"\x08\0\x10\0", 4, "1970-01-01T00:00:00Z"},
+        {"\x10\x01", 2, "1970-01-01T00:00:00Z"},
+        {"\x08\x01\x10\x01", 4, "1970-01-01T00:00:01Z"},
+        {"\x08\x80\x92\xb8\xc3\x98\xfe\xff\xff\xff\x01", 11, NULL}, /* Go's zero: year 1. */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_STRBUF struct strbuf raw = STRBUF_INIT;
+        CLEANUP(json_free) struct json *obj = NULL;
+        size_t meta = pb_begin(&raw, 1);
+        pb_put_bytes(&raw, 8, cases[i].bytes, cases[i].size);
+        pb_end(&raw, meta);
+        assert_int_equal(decode("Namespace", &raw, &obj, NULL), 0);
+        const char *has = json_path_string(obj, "metadata", "creationTimestamp", NULL);
+        assert_true(streq_null(has, cases[i].want) || (!has && !cases[i].want));
+        CLEANUP(json_free) struct json *back = there_and_back(obj, NULL);
+        expect_same(json_get(back, "metadata"), json_get(obj, "metadata"));
+    }
+}
+
 static void a_list_is_its_metadata_and_its_items(void **state)
 {
     static const char text[] = "{\"kind\":\"LeaseList\",\"apiVersion\":\"coordination.k8s.io/v1\","
@@ -769,6 +798,7 @@ int main(void)
         cmocka_unit_test(every_kind_comes_back_empty),
         cmocka_unit_test(a_pointer_tells_zero_from_nothing),
         cmocka_unit_test(bytes_are_those_of_go),
+        cmocka_unit_test(a_time_is_read_as_in_go),
         cmocka_unit_test(a_list_is_its_metadata_and_its_items),
         cmocka_unit_test(more_elements_than_are_bearable_are_refused),
         cmocka_unit_test(an_envelope_without_a_kind_is_of_the_path),
