@@ -20,6 +20,7 @@
 struct store_write_claim {
     char *key;
     struct blob *value; /* NULL: it goes. */
+    uint64_t expect;    /* With a value: STORE_ABSENT, or the mod revision that it replaces. */
     /* Set by the backend: the results. */
     uint64_t revision; /* 0: no change was necessary. */
     struct blob *prev;
@@ -92,6 +93,8 @@ static inline void store_list_take(struct list *to, struct list *from)
 /* Whether a key of mod revision 'current' (0: absent) may be changed: 0, -EEXIST,
  * -ENOENT, -ESTALE. */
 int store_check(const struct store_write *w, uint64_t current);
+/* The same for a claim: 0, -EADDRINUSE, -ESTALE. */
+int store_check_claim(const struct store_write_claim *claim, uint64_t current);
 /* Reports the changes that 'w' made. */
 void store_write_report(struct store *s, const struct store_write *w);
 /* Calls back and frees 'w'.  Never from within store_put or store_delete. */

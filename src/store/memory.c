@@ -34,7 +34,8 @@ static int check(const struct memory_store *m, const struct store_write *w)
     }
     int r = store_check(w, l ? l->revision : 0);
     for (size_t i = 0; r == 0 && i < w->n_claims; i++) {
-        r = w->claims[i].value && smap_get(&m->keys, w->claims[i].key) ? -EADDRINUSE : 0;
+        l = smap_get(&m->keys, w->claims[i].key);
+        r = store_check_claim(&w->claims[i], l ? l->revision : 0);
     }
     return r;
 }

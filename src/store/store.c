@@ -93,6 +93,9 @@ static int write_refusal(const struct store *s, const struct store_write *w)
         if (!is_key(w->claims[i].key) || streq(w->claims[i].key, w->key)) {
             return -EINVAL;
         }
+        if (w->claims[i].value && w->claims[i].value->size > STORE_MAX_VALUE) {
+            return -E2BIG;
+        }
     }
     return (w->value && w->value->size > STORE_MAX_VALUE) || w->n_claims > STORE_MAX_CLAIMS ? -E2BIG
                                                                                             : 0;
@@ -131,6 +134,7 @@ void store_write(struct store *s, const char *key, struct blob *value, uint64_t 
         const struct store_claim *claim = &terms->claims[i];
         w->claims[i].key = xstrdup(claim->key);
         w->claims[i].value = claim->value ? blob_ref(claim->value) : NULL;
+        w->claims[i].expect = claim->expect;
     }
     w->error = write_refusal(s, w);
     if (w->error == 0) {
@@ -192,6 +196,14 @@ int store_check(const struct store_write *w, uint64_t current)
         return current || w->value ? 0 : -ENOENT;
     }
     return !current ? -ENOENT : current != w->expect ? -ESTALE : 0;
+}
+
+int store_check_claim(const struct store_write_claim *claim, uint64_t current)
+{
+    if (!claim->value || current == claim->expect) {
+        return 0;
+    }
+    return claim->expect == STORE_ABSENT ? -EADDRINUSE : -ESTALE;
 }
 
 void store_write_report(struct store *s, const struct store_write *w)

@@ -101,11 +101,15 @@ void store_delete(struct store *s, const char *key, uint64_t expect, store_done_
 
 /* Another key that changes atomically with the written one: a value that is unique across
  * objects (an address, a port) is a key of its own, so that it cannot be allocated twice and
- * none is left over, whichever process fails. */
+ * none is left over, whichever process fails.  Objects that refer to each other are written
+ * together in the same way. */
 struct store_claim {
     const char *key;
-    /* The key is created, and must not exist; NULL: it is deleted, if it exists. */
+    /* The key is created or replaced; NULL: it is deleted, if it exists. */
     struct blob *value;
+    /* With a value: STORE_ABSENT, the key must not exist; else it is replaced, and must be at this
+     * mod revision. */
+    uint64_t expect;
 };
 #define STORE_MAX_CLAIMS 120 /* etcd accepts 128 operations per transaction by default. */
 
@@ -124,8 +128,10 @@ struct store_terms {
      * make the value larger by up to STORE_ENDING_GROWTH bytes while the disk is full, so that
      * deletions in several steps can be completed. */
     bool ending;
-    /* Applied all together or not at all; -EADDRINUSE: a key to be created exists. Their changes
-     * are reported after that of the key itself. Copied; at most STORE_MAX_CLAIMS, else -E2BIG. */
+    /* Applied all together or not at all; -EADDRINUSE: a key to be created exists; -ESTALE: a key
+     * to be replaced is absent or at another revision (a write with claims of both sorts may fail
+     * with either). Their changes are reported after that of the key itself. Copied; at most
+     * STORE_MAX_CLAIMS, else -E2BIG. */
     const struct store_claim *claims;
     size_t n_claims;
 };

@@ -134,7 +134,7 @@ void etcd_txn_format(struct strbuf *b, const struct etcd_txn_request *q)
     }
     for (size_t i = 0; i < q->n_claims; i++) {
         if (!q->claims[i].removed) {
-            format_compare(b, COMPARE_EQUAL, q->claims[i].key, 0);
+            format_compare(b, COMPARE_EQUAL, q->claims[i].key, q->claims[i].revision);
         }
     }
     format_action(b, q);

@@ -57,13 +57,15 @@ enum etcd_condition {
     ETCD_IF_AT,     /* It is at mod revision 'revision'; 0: it does not exist. */
 };
 enum etcd_action { ETCD_PUT, ETCD_DELETE, ETCD_NOTHING };
-/* A key that is created with the action and must not exist before, or that is deleted with it. */
+/* A key that is put with the action and must be at mod revision 'revision' (0: absent) before, or
+ * that is deleted with it. */
 struct etcd_claim {
     struct etcd_bytes key, value;
     bool removed;
+    uint64_t revision;
 };
-/* If the condition holds, the key 'guard' (size 0: none) is at 'guard_revision', and no claim to
- * be created exists: does the action and then the claims. Otherwise reads these keys. */
+/* If the condition holds, the key 'guard' (size 0: none) is at 'guard_revision', and each claim to
+ * be put is at its revision: does the action and then the claims. Otherwise reads these keys. */
 struct etcd_txn_request {
     struct etcd_bytes key, value;
     enum etcd_condition condition;

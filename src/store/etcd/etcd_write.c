@@ -83,6 +83,17 @@ static int error_of(const struct rpc_result *r)
     }
 }
 
+/* Whether the write replaces other keys, so that a claim that failed is a conflict. */
+static bool replaces(const struct store_write *w)
+{
+    for (size_t i = 0; i < w->n_claims; i++) {
+        if (w->claims[i].value && w->claims[i].expect != STORE_ABSENT) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_answer(void *ctx, const struct rpc_result *r)
 {
     struct pending *p = ctx;
@@ -110,8 +121,8 @@ static void on_answer(void *ctx, const struct rpc_result *r)
             w->error = -EPERM;
             w->revision = t.guard_revision;
         } else if (!t.succeeded && !refusal && t.claim_revision) {
-            w->error = -EADDRINUSE;
-            w->revision = t.claim_revision;
+            w->error = replaces(w) ? -ESTALE : -EADDRINUSE;
+            w->revision = MAX(w->revision, t.claim_revision);
         }
         answered_add(s, w);
     }
@@ -152,6 +163,7 @@ static void send_one(struct etcd_store *s, struct store_write *w)
         const struct store_write_claim *claim = &w->claims[i];
         claims[i].key = (struct etcd_bytes){claim->key, strlen(claim->key)};
         claims[i].removed = !claim->value;
+        claims[i].revision = claim->expect;
         if (claim->value) {
             claims[i].value = (struct etcd_bytes){claim->value->data, claim->value->size};
         }

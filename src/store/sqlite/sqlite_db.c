@@ -882,7 +882,8 @@ static int check(struct sqlite_db *db, const struct store_write *w)
     }
     int r = store_check(w, k ? k->revision : 0);
     for (size_t i = 0; r == 0 && i < w->n_claims; i++) {
-        r = w->claims[i].value && live_find(db, w->claims[i].key) ? -EADDRINUSE : 0;
+        k = live_find(db, w->claims[i].key);
+        r = store_check_claim(&w->claims[i], k ? k->revision : 0);
     }
     return r;
 }
@@ -946,18 +947,26 @@ static int has_room(struct sqlite_db *db, bool *ret, struct err *e)
     return r;
 }
 
+/* Checks whether 'value' (NULL: a deletion) needs more room than the key's present value and 'more'
+ * bytes; '*ret' becomes true then. */
+static int value_growth_check(struct sqlite_db *db, const char *key, const struct blob *value,
+                              size_t more, bool *ret, struct err *e)
+{
+    const struct live_key *k = live_find(db, key);
+    CLEANUP(blob_unref) struct blob *now = NULL;
+    int r = k && value ? value_read(db, k->revision, &now, e) : 0;
+    *ret |= value && (!now || value->size > now->size + more);
+    return r;
+}
+
 /* Checks whether 'w' needs more room than it frees. */
 static int growth_check(struct sqlite_db *db, const struct store_write *w, bool *ret, struct err *e)
 {
-    const struct live_key *k = live_find(db, w->key);
-    CLEANUP(blob_unref) struct blob *now = NULL;
     *ret = false;
-    for (size_t i = 0; i < w->n_claims; i++) {
-        *ret |= w->claims[i].value != NULL;
+    int r = value_growth_check(db, w->key, w->value, w->ending ? STORE_ENDING_GROWTH : 0, ret, e);
+    for (size_t i = 0; r == 0 && i < w->n_claims; i++) {
+        r = value_growth_check(db, w->claims[i].key, w->claims[i].value, 0, ret, e);
     }
-    int r = k && w->value ? value_read(db, k->revision, &now, e) : 0;
-    size_t more = w->ending ? STORE_ENDING_GROWTH : 0;
-    *ret |= w->value && (!now || w->value->size > now->size + more);
     return r;
 }
 

@@ -277,6 +277,16 @@ void begin_guarded(struct harness *h, struct result *r, const char *key, const c
     h->in_call = false;
 }
 
+void begin_with_terms(struct harness *h, struct result *r, const char *key, const char *value,
+                      uint64_t expect, const struct store_terms *terms)
+{
+    *r = (struct result){.h = h};
+    CLEANUP(blob_unref) struct blob *b = blob_new(value, strlen(value));
+    h->in_call = true;
+    store_write(h->store, key, b, expect, terms, on_done, r);
+    h->in_call = false;
+}
+
 void begin_claiming(struct harness *h, struct result *r, const char *key, const char *value,
                     uint64_t expect, const char *const *claims)
 {
@@ -288,7 +298,8 @@ void begin_claiming(struct harness *h, struct result *r, const char *key, const 
     for (; claims[terms.n_claims]; terms.n_claims++) {
         const char *claim = claims[terms.n_claims];
         bool goes = claim[0] == '-';
-        list[terms.n_claims] = (struct store_claim){claim + goes, goes ? NULL : owner};
+        list[terms.n_claims] =
+            (struct store_claim){claim + goes, goes ? NULL : owner, STORE_ABSENT};
     }
     h->in_call = true;
     store_write(h->store, key, b, expect, &terms, on_done, r);

@@ -89,6 +89,8 @@ void begin_delete(struct harness *h, struct result *r, const char *key, uint64_t
 /* 'value' NULL: a deletion. */
 void begin_guarded(struct harness *h, struct result *r, const char *key, const char *value,
                    uint64_t expect, const char *guard, uint64_t at);
+void begin_with_terms(struct harness *h, struct result *r, const char *key, const char *value,
+                      uint64_t expect, const struct store_terms *terms);
 /* With claims: the keys of 'claims', which ends with NULL, are made, and those that
  * begin with '-' go. */
 void begin_claiming(struct harness *h, struct result *r, const char *key, const char *value,

@@ -270,6 +270,52 @@ static void nothing_is_done_when_a_claim_is_held(void **state)
                      -EINVAL);
 }
 
+/* Writes 'key' and replaces the key 'other' at revision 'at' with the value "new". */
+static int replacing(struct harness *h, const char *key, uint64_t expect, const char *other,
+                     uint64_t at)
+{
+    CLEANUP(blob_unref) struct blob *value = blob_new("new", 3);
+    const struct store_claim claim = {other, value, at};
+    const struct store_terms terms = {.claims = &claim, .n_claims = 1};
+    struct result r;
+    begin_with_terms(h, &r, key, "new", expect, &terms);
+    wait_results(h, &r, 1);
+    return r.error;
+}
+
+static void two_keys_are_replaced_together_or_not_at_all(void **state)
+{
+    struct harness *h = *state;
+    uint64_t a = 0, b = 0;
+    assert_int_equal(put(h, "/registry/s/a", "1", STORE_ABSENT, &a), 0);
+    assert_int_equal(put(h, "/registry/s/b", "1", STORE_ABSENT, &b), 0);
+    size_t events = h->n_events;
+    assert_int_equal(replacing(h, "/registry/s/a", a, "/registry/s/b", b + 100), -ESTALE);
+    assert_int_equal(replacing(h, "/registry/s/a", a, "/registry/s/none", b), -ESTALE);
+    assert_int_equal(replacing(h, "/registry/s/a", a, "/registry/s/b", STORE_ABSENT), -EADDRINUSE);
+    assert_int_equal(replacing(h, "/registry/s/a", a + 100, "/registry/s/b", b), -ESTALE);
+    assert_int_equal(replacing(h, "/registry/s/a", STORE_ABSENT, "/registry/s/b", b), -EEXIST);
+    assert_int_equal(replacing(h, "/registry/s/none", a, "/registry/s/b", b), -ENOENT);
+    assert_int_equal(h->n_events, events);
+    assert_int_equal(replacing(h, "/registry/s/a", a, "/registry/s/b", b), 0);
+    assert_int_equal(h->n_events, events + 2);
+    assert_string_equal(h->events[events].key, "/registry/s/a");
+    assert_string_equal(h->events[events + 1].key, "/registry/s/b");
+    assert_string_equal(h->events[events + 1].value, "new");
+    assert_string_equal(h->events[events + 1].prev, "1");
+    /* Both have changed, so that neither former revision can be written again. */
+    assert_int_equal(replacing(h, "/registry/s/a", a, "/registry/s/b", b), -ESTALE);
+    assert_int_equal(put(h, "/registry/s/b", "2", b, NULL), -ESTALE);
+    uint64_t now = h->events[events + 1].revision;
+    assert_int_equal(del(h, "/registry/s/b", now, NULL), 0);
+    assert_int_equal(
+        replacing(h, "/registry/s/a", h->events[events].revision, "/registry/s/b", now), -ESTALE);
+    if (keeps()) {
+        reopen(h);
+        assert_int_equal(h->n_items, 1);
+    }
+}
+
 static void of_many_who_claim_one_gets_it(void **state)
 {
     struct harness *h = *state;
@@ -681,6 +727,7 @@ static const struct CMUnitTest tests[] = {
     T(a_guard_cuts_between_writes),
     T(claims_are_made_and_given_up_with_the_key),
     T(nothing_is_done_when_a_claim_is_held),
+    T(two_keys_are_replaced_together_or_not_at_all),
     T(of_many_who_claim_one_gets_it),
     T(sync_comes_after_what_others_were_told),
     T(an_import_that_begins_or_was_broken_off_blocks_the_store),

@@ -68,6 +68,23 @@ static void requests_are_as_the_proto_files_say(void **state)
                      "\x1a\x07\x0a\x05\x0a\x01k\x40\x01"
                      "\x1a\x07\x0a\x05\x0a\x01\x63\x40\x01");
     strbuf_reset(&b);
+    /* If mod(k) == 5 and mod(c) == 7: put k=v, put c=o; else range k, k and c. */
+    static const struct etcd_claim replaced = {{"c", 1}, {"o", 1}, false, 7};
+    etcd_txn_format(&b, &(struct etcd_txn_request){.key = {"k", 1},
+                                                   .value = {"v", 1},
+                                                   .condition = ETCD_IF_AT,
+                                                   .revision = 5,
+                                                   .action = ETCD_PUT,
+                                                   .claims = &replaced,
+                                                   .n_claims = 1});
+    ASSERT_BYTES(&b, "\x0a\x07\x10\x02\x1a\x01k\x30\x05"
+                     "\x0a\x07\x10\x02\x1a\x01\x63\x30\x07"
+                     "\x12\x08\x12\x06\x0a\x01k\x12\x01v"
+                     "\x12\x08\x12\x06\x0a\x01\x63\x12\x01o"
+                     "\x1a\x07\x0a\x05\x0a\x01k\x40\x01"
+                     "\x1a\x07\x0a\x05\x0a\x01k\x40\x01"
+                     "\x1a\x07\x0a\x05\x0a\x01\x63\x40\x01");
+    strbuf_reset(&b);
     /* Under lease 300. */
     etcd_txn_format(&b, &(struct etcd_txn_request){.key = {"k", 1},
                                                    .value = {"v", 1},
