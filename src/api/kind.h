@@ -145,7 +145,10 @@ struct api_kind {
     /* Lists and watches contain only the objects that the user may get, unless the user may list
      * the underlying kind. */
     bool personal;
-    bool read_only;      /* Objects are read only; no client writes them. */
+    bool read_only; /* Objects are read only; no client writes them. */
+    /* Objects are parts of other kinds' objects: clients get, create, update and delete them, and
+     * nothing is stored under their own keys (UserIdentityMapping). */
+    bool composed;
     const char *warning; /* Warning for clients of this version; NULL: none. */
     enum api_effect effect;
     const char *missing; /* A phrase for users: the missing effect; NULL with API_EFFECT_FULL. */

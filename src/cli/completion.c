@@ -43,7 +43,7 @@ static void add_kinds(struct strbuf *out)
 {
     const char *blank = "";
     for (size_t i = 0; api_kinds[i]; i++) {
-        bool again = api_kinds[i]->create_only;
+        bool again = api_kinds[i]->create_only || api_kinds[i]->composed;
         for (size_t k = 0; k < i; k++) {
             again |= streq(api_kinds[k]->plural, api_kinds[i]->plural);
         }

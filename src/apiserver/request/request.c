@@ -65,6 +65,10 @@ static bool is_verb_of_kind(const struct request *q)
     if (k->read_only) {
         return q->verb == VERB_GET || q->verb == VERB_LIST;
     }
+    if (k->composed && (q->verb == VERB_LIST || q->verb == VERB_WATCH || q->verb == VERB_PATCH ||
+                        q->verb == VERB_DELETE_COLLECTION)) {
+        return false;
+    }
     switch (q->verb) {
     case VERB_CREATE:
         return !q->name && placed;

@@ -21,9 +21,11 @@
 #include "apiserver/verbs/discovery.h"
 #include "apiserver/verbs/eviction.h"
 #include "apiserver/verbs/health.h"
+#include "apiserver/verbs/mapping.h"
 #include "apiserver/verbs/openapi.h"
 #include "apiserver/verbs/read.h"
 #include "apiserver/verbs/review.h"
+#include "apiserver/verbs/self.h"
 #include "apiserver/verbs/usage.h"
 #include "apiserver/verbs/watch.h"
 #include "apiserver/verbs/write.h"
@@ -275,6 +277,10 @@ static void dispatch(struct request *q, struct outcome *outcome)
         handle_binding(q, outcome);
     } else if (eviction_is_asked(q)) {
         newest_then(q, handle_eviction, outcome);
+    } else if (self_is_asked(q)) {
+        newest_then(q, handle_self, outcome);
+    } else if (mapping_is_asked(q)) {
+        newest_then(q, handle_mapping, outcome);
     } else if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {
         handle_review(q, outcome);
     } else {

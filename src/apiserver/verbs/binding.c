@@ -27,6 +27,11 @@ static void outcome_bound(struct outcome *outcome)
     outcome->plain = true;
 }
 
+static void bind_stored(struct write *w, uint64_t revision, struct outcome *outcome)
+{
+    outcome_bound(outcome);
+}
+
 /* Why the pod cannot get a node, owned; NULL: it can. */
 static char *why_not(const struct json *pod, const char *name)
 {
@@ -133,7 +138,7 @@ void handle_binding(struct request *q, struct outcome *outcome)
     CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
     struct write *w = write_new(q, q->ck, key, attempt_bind);
     w->body = TAKE(body);
-    w->stored = outcome_bound;
+    w->stored = bind_stored;
     outcome_take_over(outcome);
     write_try(w);
 }

@@ -452,6 +452,19 @@ void handle_delete(struct request *q, struct outcome *outcome)
     delete_one(parse_options(q, outcome), outcome);
 }
 
+int delete_read_preconditions(struct request *q, struct json **ret, struct outcome *outcome)
+{
+    CLEANUP(deletion_free) struct deletion *d = parse_options(q, outcome);
+    if (!d) {
+        return -EINVAL;
+    }
+    *ret = json_object();
+    struct json *meta = json_ensure_object(*ret, "metadata");
+    json_set_string(meta, "uid", d->uid);
+    json_set_string(meta, "resourceVersion", d->version);
+    return 0;
+}
+
 void delete_evicted(struct request *q, const struct json *options, struct outcome *outcome)
 {
     if (admission_run(q, NULL, NULL, outcome) < 0) {

@@ -52,12 +52,31 @@ void write_free(struct write *w)
     w->server->inflight--;
     loop_timer_free(w->timer);
     alloc_drop(w->server->alloc, &w->alloc);
+    write_drop_others(w);
     json_free(w->body);
     blob_unref(w->value);
     object_unref(w->base);
     free(w->key);
     cache_kind_unref(w->ck);
     free(w);
+}
+
+void write_add_other(struct write *w, const struct cache_kind *ck, const struct object *base,
+                     struct blob *value)
+{
+    w->others = grow(w->others, &w->cap_others, w->n_others + 1, sizeof *w->others);
+    w->others[w->n_others++] =
+        (struct store_claim){cache_store_key(ck, base->key), value, base->revision};
+}
+
+void write_drop_others(struct write *w)
+{
+    for (size_t i = 0; i < w->n_others; i++) {
+        free((char *) w->others[i].key);
+        blob_unref(w->others[i].value);
+    }
+    free(TAKE(w->others));
+    w->n_others = w->cap_others = 0;
 }
 
 int write_begin(struct request *q, struct outcome *outcome)
@@ -78,7 +97,7 @@ static const char *name_of(const struct write *w)
     return slash && w->ck->kind->namespaced ? slash + 1 : w->key;
 }
 
-static void outcome_exists(struct outcome *o, const struct api_kind *k, const char *name)
+void outcome_exists(struct outcome *o, const struct api_kind *k, const char *name)
 {
     outcome_status(o, 409, "AlreadyExists", name, "%s \"%s\" already exists", RESOURCE_TEXT(k),
                    name);
@@ -187,8 +206,8 @@ static void store_send(struct write *w)
     CLEANUP_FREE char *guard = NULL;
     struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s,
                                 .ending = w->deletion || w->ending,
-                                .claims = w->alloc.claims,
-                                .n_claims = w->alloc.n_claims};
+                                .claims = w->n_others ? w->others : w->alloc.claims,
+                                .n_claims = w->n_others ? w->n_others : w->alloc.n_claims};
     (void) lease_guard(w, &guard, &terms.guard_at);
     terms.guard = guard;
     w->attempts++;
@@ -217,7 +236,7 @@ static void stored(void *ctx, int error, uint64_t revision)
             return;
         }
     } else if (w->stored) {
-        w->stored(&outcome);
+        w->stored(w, revision, &outcome);
     } else {
         outcome_object(&outcome, w->base ? 200 : 201, object_text(w->ck->head, w->value, revision));
     }
@@ -375,13 +394,14 @@ void handle_create(struct request *q, struct outcome *outcome)
         return;
     }
     bool named = json_string_size(json_path(obj, "metadata", "name", NULL)) > 0;
+    bool generates = json_string_size(json_path(obj, "metadata", "generateName", NULL)) > 0;
     if (fields_prune(q, obj, false, outcome) < 0) {
         return;
     }
     object_conform(k, obj);
     object_prepare_create(k, obj, time_wall_ms());
     struct write *w = write_new(q, q->ck, "", attempt_new); /* A valid object has a name. */
-    w->generated = !named;
+    w->generated = !named && generates;
     w->body = TAKE(obj);
     outcome_take_over(outcome);
     write_try(w);

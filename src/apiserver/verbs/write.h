@@ -30,13 +30,14 @@ struct write {
     struct json *body; /* The object or patch; NULL: none. */
     int (*patch)(struct write *w, struct json **obj,
                  struct err *e); /* Applies 'body'; only for a patch. */
-    /* Fills in the success of the change; NULL: its object is answered. */
-    void (*stored)(struct outcome *outcome);
+    /* Fills in the success of the change at 'revision'; NULL: its object is answered. */
+    void (*stored)(struct write *w, uint64_t revision, struct outcome *outcome);
     /* Continues the request after the change, in place of an answer; NULL: the request is over. */
     void (*then)(struct write *w, struct outcome *outcome);
     struct deletion *deletion; /* Only for a deletion. */
     bool generated;            /* The server generated the name. */
     bool creates_or_updates;   /* Creates or updates, decided at each attempt. */
+    bool creates;              /* A composed object that is new. */
     bool finished;             /* The object is removed by this update. */
     bool ending;               /* The object is being deleted. */
     /* The value being sent to the store: */
@@ -45,6 +46,10 @@ struct write {
     struct blob *value;
     struct object *base;      /* The object that the change is based on; NULL: creation. */
     struct alloc_write alloc; /* Claims of a Service. */
+    /* Other objects that change in the same transaction; keys and values are owned.  Only of a
+     * kind that gets no addresses or ports. */
+    struct store_claim *others;
+    size_t n_others, cap_others;
 };
 
 struct write *write_new(struct request *q, struct cache_kind *ck, const char *key,
@@ -59,8 +64,16 @@ void write_put(struct write *w, struct object *base, struct blob *value, struct 
  * state, which the client gets; NULL: none. */
 void write_delete(struct write *w, struct object *base, struct blob *value,
                   struct outcome *outcome);
+/* Adds the replacement of 'base', of kind 'ck', by 'value' (the reference is taken over) to the
+ * write: all is stored together, and only if no other write has changed 'base'. */
+void write_add_other(struct write *w, const struct cache_kind *ck, const struct object *base,
+                     struct blob *value);
+/* Discards them, before another attempt. */
+void write_drop_others(struct write *w);
 /* Reads dryRun, and checks that a write can begin now. */
 int write_begin(struct request *q, struct outcome *outcome);
+/* Fills in 409: the object exists. */
+void outcome_exists(struct outcome *o, const struct api_kind *k, const char *name);
 /* Fills in an error of the store that another attempt would not change. */
 void outcome_store_error(struct outcome *o, const struct request *q, int error);
 

@@ -963,9 +963,10 @@ static int value_growth_check(struct sqlite_db *db, const char *key, const struc
 static int growth_check(struct sqlite_db *db, const struct store_write *w, bool *ret, struct err *e)
 {
     *ret = false;
-    int r = value_growth_check(db, w->key, w->value, w->ending ? STORE_ENDING_GROWTH : 0, ret, e);
+    size_t more = w->ending ? STORE_ENDING_GROWTH : 0;
+    int r = value_growth_check(db, w->key, w->value, more, ret, e);
     for (size_t i = 0; r == 0 && i < w->n_claims; i++) {
-        r = value_growth_check(db, w->claims[i].key, w->claims[i].value, 0, ret, e);
+        r = value_growth_check(db, w->claims[i].key, w->claims[i].value, more, ret, e);
     }
     return r;
 }

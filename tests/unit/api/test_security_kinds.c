@@ -53,6 +53,12 @@ static const struct {
     {"selfsubjectaccessreviews",
      "{'metadata':{'name':'x'},'spec':{'nonResourceAttributes':{'path':'/healthz','verb':'get'}}}"},
     {"selfsubjectrulesreviews", "{'metadata':{'name':'x'},'spec':{'namespace':'red'}}"},
+    {"users", "{'metadata':{'name':'jane'},'fullName':'Jane','identities':['ldap:jane']}"},
+    {"identities", "{'metadata':{'name':'ldap:jane'},'providerName':'ldap','providerUserName':"
+                   "'jane','user':{'name':'jane','uid':'1'},'extra':{'email':'j@example.com'}}"},
+    {"groups", "{'metadata':{'name':'dev'},'users':['jane','joe']}"},
+    {"useridentitymappings", "{'metadata':{'name':'ldap:jane'},'identity':{'name':'ldap:jane'},"
+                             "'user':{'name':'jane'}}"},
     {"tokenreviews", "{'metadata':{'name':'x'},'spec':{'token':'t','audiences':['a']}}"},
 };
 
@@ -543,6 +549,124 @@ static void cells_show_what_kubectl_users_expect(void **state)
     }
 }
 
+/* ---- users ---- */
+
+static void names_of_users_and_groups(void **state)
+{
+    static const struct {
+        const char *name, *says; /* NULL: it is a name. */
+    } rows[] = {
+        {"jane", NULL},
+        {"Jane Doe@example.com", NULL},
+        {"j\xc3\xbcrgen", NULL},
+        {".", "may not be '.' or '..'"},
+        {"..", "may not be '.' or '..'"},
+        {"a/b", "may not contain '/'"},
+        {"a%b", "may not contain '%'"},
+        {"~", "may not equal \"~\""},
+        {"a:b", "may not contain \":\""},
+        {":", "may not contain \":\""},
+        {"system:masters", "may not contain \":\""},
+        {"system:cluster-admins", "may not contain \":\""},
+        {"system:authenticated:oauth", "may not contain \":\""},
+    };
+    static const char *const plurals[] = {"users", "groups"};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(plurals); k++) {
+            CLEANUP_FREE char *patch = xasprintf("{'metadata':{'name':'%s'}}", rows[i].name);
+            check_row(&(struct row){plurals[k], patch, rows[i].says ? "metadata.name" : NULL,
+                                    rows[i].says},
+                      NULL);
+        }
+    }
+    static const struct row encoded[] = {
+        {"users", "{'metadata':{'name':'b64:YTpi'}}", NULL, NULL},
+        {"users", "{'metadata':{'name':'b64:'}}", "metadata.name", "base64"},
+        {"users", "{'metadata':{'name':'b64:?'}}", "metadata.name", "base64"},
+        {"users", "{'metadata':{'name':'b64:YTpi:'}}", "metadata.name", "may not contain"},
+        {"groups", "{'metadata':{'name':'b64:YTpi'}}", "metadata.name", "may not contain"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(encoded); i++) {
+        check_row(&encoded[i], NULL);
+    }
+}
+
+static void users_identities_and_groups(void **state)
+{
+    static const struct row rows[] = {
+        {"users", "{'identities':null}", NULL, NULL},
+        {"users", "{'identities':['a']}", "identities[0]", "<providerName>:<providerUserName>"},
+        {"users", "{'identities':['a:b','']}", "identities[1]", "<providerUserName>"},
+        {"users", "{'identities':['a:b:c']}", "identities[0]", "<providerUserName>"},
+        {"users", "{'identities':[':b']}", "identities[0]", "non-empty providerName"},
+        {"users", "{'identities':['a:']}", "identities[0]", "non-empty providerUserName"},
+        {"users", "{'identities':['a:b64:YTpi']}", NULL, NULL},
+        {"users", "{'groups':[]}", NULL, NULL},
+        {"users", "{'groups':['dev']}", "groups", "Forbidden"},
+        {"groups", "{'users':null}", NULL, NULL},
+        {"groups", "{'users':['jane','']}", "users[1]", "may not be empty"},
+        {"groups", "{'users':['system:admin']}", "users[0]", "may not contain \":\""},
+        {"groups", "{'users':['system:serviceaccount:red:default']}", "users[0]", NULL},
+        {"groups", "{'users':['~']}", "users[0]", "may not equal"},
+        {"groups", "{'users':['a/b']}", "users[0]", "may not contain '/'"},
+        {"identities", "{'user':null}", NULL, NULL},
+        {"identities", "{'user':{'name':null,'uid':null}}", NULL, NULL},
+        {"identities", "{'user':{'uid':null}}", "user.uid", "Required value"},
+        {"identities", "{'user':{'name':null}}", "user.uid",
+         "may not be set if user.name is empty"},
+        {"identities", "{'user':{'name':'a:b'}}", "user.name", "may not contain"},
+        {"identities", "{'metadata':{'name':'ldap:joe'}}", "metadata.name", "ldap:jane"},
+        {"identities", "{'metadata':{'name':'other:jane'}}", "metadata.name", "ldap:jane"},
+        {"identities", "{'providerName':'a:b'}", "providerName", "may not contain"},
+        {"identities", "{'providerName':'a/b'}", "providerName", "may not contain"},
+        {"identities", "{'providerName':''}", "providerName", "Required value"},
+        {"identities", "{'providerUserName':'~'}", "providerUserName", "may not equal"},
+        {"identities", "{'providerUserName':''}", "providerUserName", "Required value"},
+        {"useridentitymappings", "{'identity':null}", "identity.name", "Required value"},
+        {"useridentitymappings", "{'identity':{'name':'a:b'}}", "identity.name",
+         "must match metadata.name"},
+        {"useridentitymappings", "{'user':null}", "user.name", "Required value"},
+        {"useridentitymappings", "{'metadata':{'name':'jane'},'identity':{'name':'jane'}}",
+         "metadata.name", "<providerName>:<providerUserName>"},
+    };
+    static const struct row changes[] = {
+        {"identities", "{'user':null}", NULL, NULL},
+        {"identities", "{'extra':{'name':'J'}}", NULL, NULL},
+        {"identities", "{'providerName':'x'}", "providerName", "may not change providerName"},
+        {"identities", "{'providerUserName':'x'}", "providerUserName",
+         "may not change providerUserName"},
+    };
+    CLEANUP(json_free) struct json *old = sample("identities");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        check_row(&rows[i], NULL);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+        check_row(&changes[i], old);
+    }
+}
+
+/* The server computes the name of an identity, and takes nothing but names from a mapping. */
+static void names_that_the_server_computes(void **state)
+{
+    CLEANUP(json_free)
+    struct json *o = parse("{'metadata':{},'providerName':'a','providerUserName':'b'}");
+    kind_of("identities")->prepare(o, NULL);
+    assert_string_equal(json_path_string(o, "metadata", "name", NULL), "a:b");
+    CLEANUP(json_free)
+    struct json *m = parse("{'metadata':{},'identity':{'uid':'1','name':'a:b','kind':'x'},"
+                           "'user':{'kind':'y','uid':'2','name':'jane','namespace':'z'}}");
+    kind_of("useridentitymappings")->prepare(m, NULL);
+    CLEANUP(json_free)
+    struct json *want =
+        parse("{'metadata':{'name':'a:b'},'identity':{'name':'a:b'},'user':{'name':'jane'}}");
+    assert_true(json_equal(m, want));
+    CLEANUP(json_free) struct json *odd = parse("{'metadata':{},'identity':7,'user':['a']}");
+    kind_of("useridentitymappings")->prepare(odd, NULL);
+    CLEANUP(json_free) struct json *half = parse("{'metadata':{},'user':{'uid':'2'}}");
+    kind_of("useridentitymappings")->prepare(half, NULL);
+    assert_int_equal(json_count(json_get(half, "user")), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,6 +675,9 @@ int main(void)
         cmocka_unit_test(parts_of_a_request_are_written_apart),
         cmocka_unit_test(roles),
         cmocka_unit_test(bindings),
+        cmocka_unit_test(names_of_users_and_groups),
+        cmocka_unit_test(users_identities_and_groups),
+        cmocka_unit_test(names_that_the_server_computes),
         cmocka_unit_test(secrets_and_accounts),
         cmocka_unit_test(secrets_and_config_maps_are_bounded),
         cmocka_unit_test(texts_of_a_secret_become_its_data),
