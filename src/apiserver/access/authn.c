@@ -41,7 +41,8 @@ bool secret_equal(const char *a, size_t a_size, const char *b, size_t b_size)
     return !differ;
 }
 
-static int by_certificate(const struct tls_identity *id, struct user_info **ret, struct err *e)
+static int by_certificate(const struct security *s, const struct tls_identity *id,
+                          struct user_info **ret, struct err *e)
 {
     if (!*id->cn) {
         return err_set(e, -EPERM, "the client's certificate names no user");
@@ -51,6 +52,7 @@ static int by_certificate(const struct tls_identity *id, struct user_info **ret,
         user_add_group(u, id->o[i]);
     }
     user_add_group(u, GROUP_AUTHENTICATED);
+    members_add_groups(s->members, u);
     *ret = u;
     return 0;
 }
@@ -64,7 +66,7 @@ int authn_request(struct security *s, const struct http_exchange *x, struct user
     }
     const struct tls_identity *id = http_peer_cert(x);
     if (id) {
-        return by_certificate(id, ret, e);
+        return by_certificate(s, id, ret, e);
     }
     const char *token = NULL;
     int r = authn_bearer(http_header(x, "authorization"), &token);

@@ -23,10 +23,15 @@ struct json *security_live_object(const struct security *s, const char *plural, 
     return TAKE(o);
 }
 
-/* ---- objects of RBAC ---- */
+/* ---- objects of RBAC, and groups ---- */
 
 static void feed(struct security *s, const struct cache_kind *ck, const struct object *o, bool gone)
 {
+    if (ck == s->groups) {
+        CLEANUP(json_free) struct json *group = gone ? NULL : object_parse(o);
+        members_set_group(s->members, o->key, group);
+        return;
+    }
     bool role = ck == s->roles || ck == s->cluster_roles;
     const char *slash = ck->kind->namespaced ? strchr(o->key, '/') : NULL;
     CLEANUP_FREE char *ns = slash ? xstrndup(o->key, (size_t) (slash - o->key)) : NULL;
@@ -34,8 +39,12 @@ static void feed(struct security *s, const struct cache_kind *ck, const struct o
     (role ? rbac_set_role : rbac_set_binding)(s->rbac, ns, slash ? slash + 1 : o->key, obj);
 }
 
+/* 'ck' NULL: the kind is not served. */
 static void feed_all(struct security *s, const struct cache_kind *ck)
 {
+    if (!ck) {
+        return;
+    }
     struct keyset_pos pos = keyset_seek(&ck->objects, "");
     const struct object *o;
     while ((o = keyset_next(&ck->objects, &pos))) {
@@ -53,8 +62,11 @@ void security_changed(struct security *s, const struct cache_kind *ck, const str
         feed_all(s, s->cluster_roles);
         feed_all(s, s->role_bindings);
         feed_all(s, s->cluster_role_bindings);
+        members_free(s->members);
+        s->members = members_new();
+        feed_all(s, s->groups);
     } else if (ck == s->roles || ck == s->cluster_roles || ck == s->role_bindings ||
-               ck == s->cluster_role_bindings) {
+               ck == s->cluster_role_bindings || ck == s->groups) {
         s->generation++;
         feed(s, ck, ev->new ? ev->new : ev->old, !ev->new);
     }
@@ -87,6 +99,7 @@ struct security *security_new(struct cache *c, const struct apiserver_security *
     s->issuer = xstrdup(cfg->issuer ? cfg->issuer : DEFAULT_ISSUER);
     s->audit = cfg->audit;
     s->rbac = rbac_new();
+    s->members = members_new();
     smap_init(&s->visible, NULL);
     s->master = user_new("system:admin");
     user_add_group(s->master, GROUP_MASTERS);
@@ -97,6 +110,7 @@ struct security *security_new(struct cache *c, const struct apiserver_security *
     s->cluster_roles = cache_find(c, api_kind_find(rbac, "v1", "clusterroles"));
     s->role_bindings = cache_find(c, api_kind_find(rbac, "v1", "rolebindings"));
     s->cluster_role_bindings = cache_find(c, api_kind_find(rbac, "v1", "clusterrolebindings"));
+    s->groups = cache_find(c, api_kind_find("user.openshift.io", "v1", "groups"));
     s->subscriber = (struct cache_subscriber){
         .rank = CACHE_RANK_ACCESS, .ctx = s, .changed = on_changed, .loaded = on_loaded};
     cache_subscribe(c, &s->subscriber);
@@ -113,6 +127,7 @@ struct security *security_free(struct security *s)
         free(s->loopback_token);
         free(s->issuer);
         rbac_free(s->rbac);
+        members_free(s->members);
         smap_done(&s->visible);
         user_unref(s->master);
         user_unref(s->nobody);

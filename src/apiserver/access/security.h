@@ -7,6 +7,7 @@
 #pragma once
 
 #include "apiserver/access/audit.h"
+#include "apiserver/access/members.h"
 #include "apiserver/access/rbac.h"
 #include "apiserver/access/satoken.h"
 #include "apiserver/apiserver.h"
@@ -27,16 +28,18 @@ struct security {
     struct user_info *master; /* The identity of this process. */
     struct user_info *nobody; /* system:anonymous. */
     struct rbac *rbac;
-    uint64_t generation; /* Incremented when a role or binding changes. */
+    struct members *members;
+    uint64_t generation; /* Incremented when a role, binding or group changes. */
     struct smap visible; /* Cached answers (visible.h), by user and kind; borrowed. */
     struct cache_subscriber subscriber;
     const struct cache_kind *roles, *cluster_roles, *role_bindings, *cluster_role_bindings;
+    const struct cache_kind *groups;
 };
 
 /* 'cfg' NULL: all requests are fully trusted. */
 struct security *security_new(struct cache *c, const struct apiserver_security *cfg);
 struct security *security_free(struct security *s);
-/* A role, a binding, or an object that tokens depend on has changed.
+/* A role, a binding, a group, or an object that tokens depend on has changed.
  * 'ck' NULL: all objects were loaded anew. */
 void security_changed(struct security *s, const struct cache_kind *ck,
                       const struct cache_event *ev);

@@ -50,6 +50,33 @@ void user_add_group(struct user_info *u, const char *group)
     }
 }
 
+void user_join(struct user_info *u, char *const *groups, size_t n)
+{
+    u->joins = true;
+    u->n_own = u->n_groups;
+    u->groups = n ? xreallocarray(u->groups, u->n_groups + n, sizeof *u->groups) : u->groups;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < u->n_own && !streq(u->groups[k], groups[i])) {
+            k++;
+        }
+        if (k == u->n_own) {
+            u->groups[u->n_groups++] = xstrdup(groups[i]);
+        }
+    }
+}
+
+struct user_info *user_own(const struct user_info *u)
+{
+    struct user_info *own = user_new(u->name);
+    own->uid = u->uid ? xstrdup(u->uid) : NULL;
+    own->extra = u->extra ? json_clone(u->extra) : NULL;
+    for (size_t i = 0; i < (u->joins ? u->n_own : u->n_groups); i++) {
+        user_add_group(own, u->groups[i]);
+    }
+    return own;
+}
+
 void user_add_extra(struct user_info *u, const char *key, const char *value)
 {
     if (!u->extra) {

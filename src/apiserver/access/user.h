@@ -23,6 +23,10 @@ struct user_info {
     char *uid; /* NULL: none. */
     char **groups;
     size_t n_groups;
+    /* The last groups, after the first 'n_own' ones, are those of the Group objects that list the
+     * user (members.h); false: the groups are given, and no object adds any. */
+    bool joins;
+    size_t n_own;
     struct json *extra; /* {"key": ["value", ...]}; NULL: none. */
 };
 
@@ -34,6 +38,10 @@ DEFINE_CLEANUP(struct user_info *, user_unref)
  * the user already has is not added again. */
 void user_add_group(struct user_info *u, const char *group);
 void user_add_extra(struct user_info *u, const char *key, const char *value);
+/* Adds the groups of the objects that list the user, once; 'groups' has each of them once. */
+void user_join(struct user_info *u, char *const *groups, size_t n);
+/* A new user like 'u' without the groups of objects. */
+struct user_info *user_own(const struct user_info *u);
 bool user_in_group(const struct user_info *u, const char *group);
 
 /* A service account, with its groups; 'uid' may be NULL. */

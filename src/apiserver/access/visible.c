@@ -6,7 +6,7 @@
 struct visible {
     unsigned refs;
     struct security *security;
-    struct user_info *user;
+    struct user_info *user; /* With the groups of 'generation'. */
     const struct api_kind *kind;
     char *key;           /* Its key in security->visible. */
     uint64_t generation; /* The generation of rights to which 'names' belong. */
@@ -16,13 +16,14 @@ struct visible {
 static char yes, no;
 
 /* Names are quoted, so that a name with separators cannot collide with another name and its
- * groups. */
+ * groups.  Groups of objects follow from the name: they change while a watch goes on. */
 static char *key_of(const struct user_info *u, const struct api_kind *k)
 {
     struct strbuf b = STRBUF_INIT;
     strbuf_addf(&b, "%s/%s", k->group, k->plural);
     json_write_string(u->name, strlen(u->name), &b);
-    for (size_t i = 0; i < u->n_groups; i++) {
+    strbuf_adds(&b, u->joins ? "+" : "");
+    for (size_t i = 0; i < (u->joins ? u->n_own : u->n_groups); i++) {
         json_write_string(u->groups[i], strlen(u->groups[i]), &b);
     }
     return strbuf_steal(&b);
@@ -63,13 +64,16 @@ static bool decide(const struct visible *v, const char *name)
 
 bool visible_has(struct visible *v, const char *name)
 {
+    if (v->generation != v->security->generation) {
+        struct user_info *now = members_renew(v->security->members, v->user);
+        user_unref(v->user);
+        v->user = now;
+        smap_clear(&v->names);
+        v->generation = v->security->generation;
+    }
     if (user_node(v->user)) {
         /* Not cached: the rights of a node depend on objects, not on roles alone. */
         return decide(v, name);
-    }
-    if (v->generation != v->security->generation) {
-        smap_clear(&v->names);
-        v->generation = v->security->generation;
     }
     const char *answer = smap_get(&v->names, name);
     if (!answer) {

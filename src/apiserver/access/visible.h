@@ -3,9 +3,9 @@
  * of which each user sees a part (Project).
  *
  * A watch needs a decision at every event, and most events change no rights.  The answers are
- * therefore cached for each user (name and groups) and kind until a role or binding changes, and
- * shared by all watches of that user.  The caller owns a reference, which keeps the answers; they
- * must be released before the struct security.  Everything runs on the loop's thread. */
+ * therefore cached for each user (name and groups) and kind until a role, binding or group changes,
+ * and shared by all watches of that user.  The caller owns a reference, which keeps the answers;
+ * they must be released before the struct security.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "apiserver/access/security.h"

@@ -124,8 +124,9 @@ static int add_all(struct request *q, struct user_info *u, bool *ret_groups,
     return r;
 }
 
-/* Adds the groups that every user of this kind has. */
-static void add_implied(struct user_info *u, bool groups_given)
+/* Adds the groups that every user of this kind has, and without given groups also those of the
+ * Group objects that list the user, as in OpenShift. */
+static void add_implied(const struct security *s, struct user_info *u, bool groups_given)
 {
     CLEANUP_FREE char *ns = NULL;
     if (!groups_given && user_parse_service_account(u->name, &ns, NULL)) {
@@ -137,6 +138,9 @@ static void add_implied(struct user_info *u, bool groups_given)
         user_add_group(u, GROUP_UNAUTHENTICATED);
     } else if (!user_in_group(u, GROUP_UNAUTHENTICATED)) {
         user_add_group(u, GROUP_AUTHENTICATED);
+    }
+    if (!groups_given) {
+        members_add_groups(s->members, u);
     }
 }
 
@@ -170,7 +174,7 @@ int impersonate(struct request *q, struct outcome *outcome)
         r = add_all(q, u, &groups, outcome);
     }
     if (r == 0) {
-        add_implied(u, groups);
+        add_implied(q->server->security, u, groups);
         q->impersonator = q->user;
         q->user = TAKE(u);
     }
