@@ -11,7 +11,7 @@ import json
 import re
 
 import wire_of_proto
-from record_objects import OBJECTS
+from record_objects import MAPPED, OBJECTS
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 V2_REF, V3_REF = "#/definitions/", "#/components/schemas/"
@@ -299,7 +299,9 @@ class Kind:
 
     def table(self, name):
         self.heading("Table")
-        table = self.asker.call("GET", self.path + "?fieldSelector=metadata.name=" + name, accept=TABLE)[1]
+        listed = "list" in self.resource["verbs"]
+        path = f"{self.path}?fieldSelector=metadata.name={name}" if listed else f"{self.path}/{name}"
+        table = self.asker.call("GET", path, accept=TABLE)[1]
         self.lines += [text_of(c, None) for c in table["columnDefinitions"]]
         for row in table["rows"]:
             cells = {c["name"]: cell for c, cell in zip(table["columnDefinitions"], row["cells"])}
@@ -331,16 +333,21 @@ class Kind:
         return "\n".join(self.lines) + "\n"
 
 
+NEEDED = {"Binding": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"},
+                       "spec": {"containers": [{"name": "c", "image": "i"}]}}],
+          "UserIdentityMapping": MAPPED}
+PLACES = {"Pod": "/api/v1/namespaces/default/pods", "User": "/apis/user.openshift.io/v1/users",
+          "Identity": "/apis/user.openshift.io/v1/identities"}
+
+
 @contextlib.contextmanager
-def pod_to_bind(asker, wanted):
-    """While it is wanted there is a pod without a node."""
-    pods = "/api/v1/namespaces/default/pods"
-    if wanted:
-        spec = {"containers": [{"name": "c", "image": "i"}]}
-        assert asker.call("POST", pods, {"metadata": {"name": "one"}, "spec": spec})[0] == 201
+def needed(asker, kind):
+    """While an object of the kind is made there are those that it needs: a pod to bind, a user and an identity to map."""
+    for obj in NEEDED.get(kind, []):
+        assert asker.call("POST", PLACES[obj["kind"]], obj)[0] == 201
     yield
-    if wanted:
-        asker.call("DELETE", pods + "/one?gracePeriodSeconds=0")
+    for obj in NEEDED.get(kind, []):
+        asker.call("DELETE", f"{PLACES[obj['kind']]}/{obj['metadata']['name']}?gracePeriodSeconds=0")
 
 
 def recorded(port):
@@ -351,6 +358,6 @@ def recorded(port):
     for version, resource in resources:
         if "/" not in resource["name"]:
             kind = Kind(asker, version, resource, schemas)
-            with pod_to_bind(asker, kind.name == "Binding"):
+            with needed(asker, kind.name):
                 files[f"{version.replace('/', '.')}.{kind.name}.txt"] = kind.record()
     return files

@@ -41,6 +41,11 @@ OWNER = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template":
 DEVICES = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example", "allocationMode": "ExactCount", "count": 1}}]}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
 
+# What the mapping in OBJECTS needs.
+MAPPED = [{"apiVersion": "user.openshift.io/v1", "kind": "User", "metadata": {"name": "ann"}},
+          {"apiVersion": "user.openshift.io/v1", "kind": "Identity", "metadata": {"name": "ldap:ann"}, "providerName": "ldap",
+           "providerUserName": "ann"}]
+
 OBJECTS = [
     {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node1"}},
     {"apiVersion": "v1", "kind": "ComponentStatus", "conditions": [{"type": "Healthy", "status": "True"}]},
@@ -160,6 +165,12 @@ OBJECTS = [
      "series": {"count": 3, "lastObservedTime": "2024-01-02T03:04:06.000001Z"}},
     {"apiVersion": "project.openshift.io/v1", "kind": "Project", "spec": {"finalizers": ["kubernetes"]},
      "metadata": {"annotations": {"openshift.io/display-name": "Red", "openshift.io/description": "red"}}},
+    {"apiVersion": "user.openshift.io/v1", "kind": "User", "fullName": "Joe", "identities": ["ldap:joe"]},
+    {"apiVersion": "user.openshift.io/v1", "kind": "Identity", "metadata": {"name": "ldap:joe"}, "providerName": "ldap",
+     "providerUserName": "joe", "user": {"name": "joe", "uid": "7"}, "extra": {"email": "joe@example.com"}},
+    {"apiVersion": "user.openshift.io/v1", "kind": "Group", "users": ["joe", "ann"]},
+    {"apiVersion": "user.openshift.io/v1", "kind": "UserIdentityMapping", "metadata": {"name": "ldap:ann"},
+     "identity": {"name": "ldap:ann"}, "user": {"name": "ann"}},
     {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "books.example.org"},
      "spec": {"group": "example.org", "scope": "Namespaced",
               "names": {"plural": "books", "singular": "book", "kind": "Book", "shortNames": ["bk"]},
