@@ -94,7 +94,7 @@ static const struct role roles[] = {
       {READ, "security.openshift.io", "securitycontextconstraints"},
       {READ, "storage.k8s.io",
        "csidrivers csinodes csistoragecapacities storageclasses volumeattachments"},
-      {READ, "user.openshift.io", "groups identities users"},
+      {READ, "user.openshift.io", "groups identities useridentitymappings users"},
       {"create", "authorization.k8s.io",
        "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews "
        "subjectaccessreviews"},
