@@ -9,6 +9,7 @@ EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 PROJECTS = "/apis/project.openshift.io/v1/projects"
 POLICY = "/apis/policy.networking.k8s.io/v1alpha1"
 NETPOL = "/apis/networking.k8s.io/v1"
+USER = "/apis/user.openshift.io/v1"
 KINDS_OF_BLUE = ("pods", "secrets", "configmaps", "services", "endpoints", "serviceaccounts", "events")
 
 
@@ -95,6 +96,16 @@ def cluster_scope():
             {"metadata": {"name": "default"}, "spec": {"subject": {"namespaces": {}}}}),
            ("a policy of blue", "POST", f"{NETPOL}/namespaces/blue/networkpolicies",
             {"metadata": {"name": "x"}, "spec": {"podSelector": {}}}),
+           ("make a user", "POST", f"{USER}/users", {"metadata": {"name": "x"}}), ("list users", "GET", f"{USER}/users"),
+           ("get a user", "GET", f"{USER}/users/ada"), ("list identities", "GET", f"{USER}/identities"),
+           ("make a group", "POST", f"{USER}/groups", {"metadata": {"name": "x"}, "users": ["ed", "ada"]}),
+           ("join a group", "PATCH", f"{USER}/groups/x", {"users": ["ed", "ada"]}, MERGE),
+           ("apply a group", "PATCH", f"{USER}/groups/x?fieldManager=x", {
+               "apiVersion": "user.openshift.io/v1", "kind": "Group", "metadata": {"name": "x"}, "users": ["ed"]}, APPLY),
+           ("list groups", "GET", f"{USER}/groups"), ("delete a group", "DELETE", f"{USER}/groups/x"),
+           ("make an identity", "POST", f"{USER}/identities", {"providerName": "a", "providerUserName": "b"}),
+           ("map an identity", "POST", f"{USER}/useridentitymappings", {"identity": {"name": "a:b"}, "user": {"name": "ed"}}),
+           ("move an identity", "PUT", f"{USER}/useridentitymappings/a:b", {"identity": {"name": "a:b"}, "user": {"name": "ed"}}),
            ("a kind", "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
                "metadata": {"name": "xs.example.com"}, "spec": {"group": "example.com", "scope": "Cluster", "names": {
                    "plural": "xs", "kind": "X"}, "versions": [{"name": "v1", "served": True, "storage": True, "schema": {
