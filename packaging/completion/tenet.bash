@@ -56,7 +56,7 @@ _tenet() {
     local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet lab store get create delete describe idle adm token trace flows check dns help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet lab store get create delete describe idle adm token trace flows check dns whoami help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -66,6 +66,7 @@ _tenet() {
         "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
         "adm drain") command="adm drain" ;;
+        "adm groups") command="adm groups" ;;
         "adm manage-node") command="adm manage-node" ;;
         "adm pod-network") command="adm pod-network" ;;
         "adm uncordon") command="adm uncordon" ;;
@@ -193,6 +194,8 @@ _tenet() {
     "adm create-master-certs --dir") values="@file" ;;
     "adm drain -n" | "adm drain --namespace") values="@namespaces" ;;
     "adm drain --kubeconfig") values="@file" ;;
+    "adm groups -n" | "adm groups --namespace") values="@namespaces" ;;
+    "adm groups --kubeconfig") values="@file" ;;
     "adm manage-node -n" | "adm manage-node --namespace") values="@namespaces" ;;
     "adm manage-node --kubeconfig") values="@file" ;;
     "adm pod-network --to") values="@namespaces" ;;
@@ -215,13 +218,15 @@ _tenet() {
     "check -o" | "check --output") values="json" ;;
     "dns --resolv-conf") values="@file" ;;
     "dns --kubeconfig") values="@file" ;;
+    "whoami -n" | "whoami --namespace") values="@namespaces" ;;
+    "whoami --kubeconfig") values="@file" ;;
     esac
     if [[ -n $values ]]; then
         _tenet_expand "$values"
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet lab store get create delete describe idle adm token trace flows check dns help" ;;
+    help) words="master apiserver controllers node kubelet lab store get create delete describe idle adm token trace flows check dns whoami help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-level --help"
@@ -279,7 +284,7 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --help"
         ;;
     "adm")
-        words="cordon create-master-certs drain manage-node pod-network uncordon"
+        words="cordon create-master-certs drain groups manage-node pod-network uncordon"
         options=" --help"
         ;;
     "adm cordon")
@@ -293,6 +298,10 @@ _tenet() {
     "adm drain")
         words="@nodes"
         options=" --selector --dry-run --pod-selector --grace-period --force --timeout --ignore-daemonsets --delete-emptydir-data --disable-eviction --namespace --kubeconfig --server --help"
+        ;;
+    "adm groups")
+        words="new add-users remove-users"
+        options=" --namespace --kubeconfig --server --help"
         ;;
     "adm manage-node")
         words="@nodes"
@@ -325,6 +334,10 @@ _tenet() {
     "dns")
         words=""
         options=" --listen --domain --nameservers --resolv-conf --networks --allow-recursion --threads --metrics-bind-address --kubeconfig --server --help"
+        ;;
+    "whoami")
+        words=""
+        options=" --show-context --show-server --show-token --namespace --kubeconfig --server --help"
         ;;
     esac
     if [[ $cur == -* || -z $words ]]; then

@@ -379,6 +379,7 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-store.1", NULL},
     {"packaging/man/tenet-token.1", NULL},
     {"packaging/man/tenet-trace.1", NULL},
+    {"packaging/man/tenet-whoami.1", NULL},
     {NULL, NULL},
 };
 

@@ -14,6 +14,7 @@
 void kubeconfig_done(struct kubeconfig *k)
 {
     free(k->server);
+    free(k->context);
     free(k->token);
     free(k->ns);
     free(k->ca);
@@ -176,7 +177,8 @@ int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *e)
                        owned, cluster_name ? cluster_name : "", current);
     }
     const struct json *user = entry(config, "users", "user", user_name ? user_name : "");
-    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {.server = xstrdup(server)};
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {.server = xstrdup(server),
+                                                                     .context = xstrdup(current)};
     if ((r = load_token(user, owned, &k.token, e)) < 0 ||
         (r = load_tls(cluster, user, owned, &k, e)) < 0) {
         return err_prefix(e, "kubeconfig %s", owned), r;

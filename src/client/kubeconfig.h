@@ -7,6 +7,7 @@
 
 struct kubeconfig {
     char *server;      /* "https://127.0.0.1:8443" */
+    char *context;     /* The name of the current context; NULL: the values are of no file. */
     char *token;       /* NULL: none */
     char *ns;          /* NULL: the context names none */
     char *ca;          /* PEM; NULL: the system's authorities */

@@ -10,8 +10,9 @@ import time
 import pytest
 
 import ha
-from lab import wait_for
+from lab import TENET, run, wait_for
 from test_auth import Cluster, pods
+from test_tls import make_pki
 
 USERS = "/apis/user.openshift.io/v1/users"
 GROUPS = "/apis/user.openshift.io/v1/groups"
@@ -137,6 +138,39 @@ def test_the_command_line(plain):
         tool("delete", "useridentitymapping", "ldap:jane")
         tool("delete", "users/jane", "identities/ldap:jane", "groups/dev")
         assert c.admin("GET", USERS)["items"] == c.admin("GET", IDENTITIES)["items"] == []
+
+
+def test_whoami_and_groups_by_the_command_line(plain):
+    c = plain
+    crt, key = make_pki(c.dir, "jane", "/CN=jane", ca=c.ca)
+    config = {"apiVersion": "v1", "kind": "Config", "current-context": "red/jane",
+              "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{c.port}",
+                                                     "certificate-authority": str(c.pki / "ca.crt")}}],
+              "contexts": [{"name": "red/jane", "context": {"cluster": "c", "user": "u"}}],
+              "users": [{"name": "u", "user": {"client-certificate": crt, "client-key": key}}]}
+    path = c.dir / "jane.kubeconfig"
+    path.write_text(json.dumps(config))
+
+    def as_jane(*args, **kw):
+        return run([TENET, *args, "--kubeconfig", path], **kw)
+    assert as_jane("whoami").stdout == "jane\n"
+    assert as_jane("whoami", "-c").stdout == "red/jane\n"
+    assert as_jane("whoami", "--show-server").stdout == f"https://127.0.0.1:{c.port}\n"
+    r = as_jane("whoami", "-t", check=False)
+    assert r.returncode == 1 and "no token is currently in use" in r.stderr
+    config["users"][0]["user"] = {"token": c.token("default", "default")}
+    path.write_text(json.dumps(config))
+    assert as_jane("whoami").stdout == "system:serviceaccount:default:default\n"
+    assert as_jane("whoami", "-t").stdout == config["users"][0]["user"]["token"] + "\n"
+    # Members by the command line have the group's rights.
+    c.role(None, "reader", pods("list"))
+    c.bind(None, "readers", "reader", group="readers")
+    jane = c.user("jane")
+    assert c.tenet("adm", "groups", "new", "readers").stdout == "group.user.openshift.io/readers created\n"
+    c.tenet("adm", "groups", "add-users", "readers", "jane", "joe")
+    assert c.ask(jane, "GET", "/api/v1/pods")[0] == 200
+    c.tenet("adm", "groups", "remove-users", "readers", "jane")
+    assert c.ask(jane, "GET", "/api/v1/pods")[0] == 403
 
 
 # ---- groups ----

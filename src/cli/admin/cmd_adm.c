@@ -5,13 +5,9 @@
 
 #include <stdio.h>
 
-static const struct command *const groups[] = {&adm_cordon,
-                                               &adm_create_master_certs,
-                                               &adm_drain,
-                                               &adm_manage_node,
-                                               &adm_pod_network,
-                                               &adm_uncordon,
-                                               NULL};
+static const struct command *const groups[] = {
+    &adm_cordon,      &adm_create_master_certs, &adm_drain,    &adm_groups,
+    &adm_manage_node, &adm_pod_network,         &adm_uncordon, NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
@@ -21,6 +17,7 @@ static const char help[] =
     "  cordon                nodes get no new pods\n"
     "  create-master-certs   certificates and keys of an API server and controllers apart\n"
     "  drain                 empty nodes for maintenance\n"
+    "  groups                groups of users and their members\n"
     "  manage-node           whether nodes get pods; list or evict their pods\n"
     "  pod-network           networks of projects: join, isolate, make global\n"
     "  uncordon              nodes get new pods again\n";
@@ -46,7 +43,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_adm = {
     .name = "adm",
-    .summary = "administration: certificates of masters, networks of projects, nodes",
+    .summary = "administration: certificates of masters, groups, networks of projects, nodes",
     .help = help,
     .notes = "tenet adm COMMAND --help prints all about a command.\n",
     .groups = groups,

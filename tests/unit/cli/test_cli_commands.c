@@ -148,6 +148,20 @@ static void wrong_usage_is_told(void **state)
         {"adm pod-network isolate-projects a --to=b", 2, "",
          "tenet adm pod-network: --to belongs to join-projects; see tenet adm pod-network "
          "--help\n"},
+        {"adm groups", 2, "",
+         "tenet adm groups: a command is missing; see tenet adm groups --help\n"},
+        {"adm groups x", 2, "",
+         "tenet adm groups: unknown command \"x\"; see tenet adm groups --help\n"},
+        {"adm groups new", 2, "",
+         "tenet adm groups: new needs a group; see tenet adm groups --help\n"},
+        {"adm groups add-users dev", 2, "",
+         "tenet adm groups: add-users needs a group and users; see tenet adm groups --help\n"},
+        {"adm groups --frob", 2, "",
+         "tenet adm groups: wrong option --frob; see tenet adm groups --help\n"},
+        {"whoami x", 2, "", "tenet whoami: unexpected argument \"x\"; see tenet whoami --help\n"},
+        {"whoami -t -c", 2, "",
+         "tenet whoami: only one of --show-context, --show-server and --show-token; see tenet "
+         "whoami --help\n"},
         {"idle", 2, "",
          "tenet idle: say which services: names, --selector, or --all; see tenet idle --help\n"},
         {"master --log-level x", 1, "",
@@ -464,6 +478,36 @@ static void projects_share_networks_when_the_master_agrees(void **state)
     harness_free(h);
 }
 
+static void groups_are_made_and_changed(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    static const struct typed_row rows[] = {
+        {"whoami", 0, "system:admin\n", ""},
+        {"adm groups new dev", 0, "group.user.openshift.io/dev created\n", ""},
+        {"adm groups new ops jane joe jane", 0, "group.user.openshift.io/ops created\n", ""},
+        {"adm groups new ops", 1, "",
+         "Error from server (AlreadyExists): groups.user.openshift.io \"ops\" already exists\n"},
+        {"adm groups new system:masters eve", 1, "",
+         "The Group \"system:masters\" is invalid: metadata.name: Invalid value: "
+         "\"system:masters\": may not contain \":\"\n"},
+        {"adm groups add-users dev jane", 0, "group.user.openshift.io/dev added: \"jane\"\n", ""},
+        {"adm groups add-users dev joe jane ann", 0,
+         "group.user.openshift.io/dev added: \"joe\", \"jane\", \"ann\"\n", ""},
+        {"get groups", 0, "NAME   USERS\ndev    jane, joe, ann\nops    jane, joe\n", ""},
+        {"adm groups remove-users dev jane nobody", 0,
+         "group.user.openshift.io/dev removed: \"jane\", \"nobody\"\n", ""},
+        {"adm groups remove-users ops jane joe", 0,
+         "group.user.openshift.io/ops removed: \"jane\", \"joe\"\n", ""},
+        {"get groups", 0, "NAME   USERS\ndev    joe, ann\nops    \n", ""},
+        {"adm groups add-users none jane", 1, "",
+         "Error from server (NotFound): groups.user.openshift.io \"none\" not found\n"},
+        {"adm groups add-users dev a:b", 1, "", "The Group \"dev\" is invalid: users[2]..."},
+        {"whoami -c", 1, "", "error: with --server there is no context and no token\n"},
+    };
+    typed_check(h, rows, ARRAY_SIZE(rows));
+    harness_free(h);
+}
+
 #define WIDGETS "/apis/idle.example/v1/namespaces/red/widgets"
 
 /* A pod of the widget "w", and its address among the endpoints of the service. */
@@ -567,6 +611,7 @@ int main(void)
         cmocka_unit_test(objects_are_made_from_files_and_described),
         cmocka_unit_test(a_service_is_idled_with_the_owner_of_its_pods),
         cmocka_unit_test(projects_share_networks_when_the_master_agrees),
+        cmocka_unit_test(groups_are_made_and_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
