@@ -172,6 +172,36 @@ def test_host_paths_by_type(cluster):
     assert (path / "f").exists() and (path / "new/dir/o").exists()
 
 
+def test_a_claim_leads_to_its_volume(cluster):
+    """The test binds the claim, as no controller does it yet."""
+    path = cluster.dir / "claimed"
+    path.mkdir()
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    cluster.kubectl("create", "-f", "-", input=json.dumps({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+        "spec": {**spec, "volumeName": "data", "resources": {"requests": {"storage": "1Mi"}}}}))
+    name = cluster.pod("claims", {"command": [SH, "-c", "echo kept > /d/f; sleep 3600"], "volumeMounts": [{"name": "v", "mountPath": "/d"}]},
+                       volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    wait_for("the Event", lambda: "default/data: PVC is not bound" in cluster.events(name).get("FailedMount", ""))
+    claim = cluster.get("pvc", "data")
+
+    def volume(uid):
+        return json.dumps({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "data"}, "spec": {
+            **spec, "capacity": {"storage": "1Mi"}, "hostPath": {"path": str(path)},
+            "claimRef": {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": uid}}})
+    cluster.kubectl("create", "-f", "-", input=volume("of-another-claim"))
+    claim["status"] = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": {"storage": "1Mi"}}
+    cluster.kubectl("replace", "--raw", "/api/v1/namespaces/default/persistentvolumeclaims/data/status", "-f", "-", input=json.dumps(claim))
+    wait_for("the Event", lambda: "bound to another claim" in cluster.events(name).get("FailedMount", ""))
+    cluster.kubectl("delete", "pv", "data")
+    cluster.kubectl("create", "-f", "-", input=volume(claim["metadata"]["uid"]))
+    cluster.running(name)
+    wait_for("the file", lambda: (path / "f").exists() and (path / "f").read_text() == "kept\n")
+    cluster.delete(name)
+    assert (path / "f").exists()
+    cluster.kubectl("delete", "pvc/data", "pv/data")
+
+
 def test_config_maps_and_secrets_are_awaited_and_followed(cluster):
     volumes = [{"name": "m", "configMap": {"name": "files", "defaultMode": 0o440, "items": [
         {"key": "k", "path": "deep/er", "mode": 0o400}, {"key": "l", "path": "l"}]}},
