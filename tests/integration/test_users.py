@@ -390,6 +390,25 @@ def test_a_mapping_changes_both_objects(c):
     assert "identities" not in c.admin("GET", f"{USERS}/one"), "the stale claim went with the move"
 
 
+def test_a_watch_has_both_users_of_a_move(c):
+    """In etcd their changes have one revision: none is left out, and a watch that was cut off between them gets the second."""
+    for name in ("one", "two"):
+        c.admin("POST", USERS, user(name), 201)
+    c.admin("POST", IDENTITIES, identity("x"), 201)
+    c.admin("POST", MAPPINGS, mapping("x", "one"), 201)
+    before = c.admin("GET", USERS)["metadata"]["resourceVersion"]
+    c.admin("PUT", f"{MAPPINGS}/ldap:x", mapping("x", "two"))
+
+    def seen(version):
+        """Name and version of each change after 'version'."""
+        _, text = c.call(f"{USERS}?watch=1&resourceVersion={version}&timeoutSeconds=1", c._admin, {}, None, "GET")
+        return [(e["object"]["metadata"]["name"], e["object"]["metadata"]["resourceVersion"]) for e in map(json.loads, text.splitlines())]
+    changes = seen(before)
+    assert sorted(name for name, _ in changes) == ["one", "two"]
+    assert changes[1] in seen(changes[0][1])
+    assert seen(c.admin("POST", USERS, user("three"), 201)["metadata"]["resourceVersion"]) == []
+
+
 def consistent(ask):
     """What users and identities say of each other agrees; returns the user of each identity."""
     listed = {}

@@ -266,6 +266,13 @@ size_t cache_event_after(const struct cache_kind *ck, uint64_t revision)
     return lo;
 }
 
+bool cache_revision_is_shared(const struct cache_kind *ck, uint64_t revision)
+{
+    size_t i = cache_event_after(ck, revision);
+    return i > 0 && cache_event_at(ck, i - 1)->revision == revision &&
+           (i > 1 ? cache_event_at(ck, i - 2)->revision : ck->floor) == revision;
+}
+
 static size_t cost(const struct cache_event *ev)
 {
     return sizeof *ev + (ev->old ? ev->old->text->size : 0);

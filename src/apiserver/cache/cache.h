@@ -123,6 +123,9 @@ char *cache_store_key(const struct cache_kind *ck, const char *key);
 const struct cache_event *cache_event_at(const struct cache_kind *ck, size_t i);
 /* Index of the first event after 'revision'. */
 size_t cache_event_after(const struct cache_kind *ck, uint64_t revision);
+/* Whether the kind had several events at 'revision', which is the last thing that a client knows:
+ * it may have been cut off between them. */
+bool cache_revision_is_shared(const struct cache_kind *ck, uint64_t revision);
 
 /* The objects that a walk must visit; it may visit others of the same namespace. */
 struct cache_range {

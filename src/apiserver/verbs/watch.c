@@ -8,7 +8,11 @@
  * objects, then with the events of the window.  The watch of a slow client falls back to catching
  * up when too many bytes are queued, so that pending events stay in the shared window and take no
  * memory of their own; when the window has moved on, the client gets the error that its version is
- * too old. One timer serves all watches: their ends, and bookmarks. */
+ * too old. One timer serves all watches: their ends, and bookmarks.
+ *
+ * The changes of one transaction in etcd have one revision.  A watch gets all or none of those of
+ * its kind before 'seen' is that revision; a client that resumes at it gets them again, because it
+ * may have been cut off between them. */
 #include "apiserver/verbs/watch.h"
 
 #include "api/proto.h"
@@ -375,6 +379,18 @@ static void send_next_initial(struct watch *w)
     }
 }
 
+/* Sends the i-th event of the window, and those after it that have its revision. */
+static void send_revision(struct watch *w, size_t i)
+{
+    const struct cache_kind *ck = w->q->ck;
+    w->seen = cache_event_at(ck, i)->revision;
+    for (; i < ck->n_events && cache_event_at(ck, i)->revision == w->seen; i++) {
+        struct frames f = {.ck = ck, .ev = cache_event_at(ck, i)};
+        send_event(w, &f);
+        frames_done(&f);
+    }
+}
+
 /* Sends pending events until enough is queued; the watch may be freed on return. */
 static void catch_up(void *ctx)
 {
@@ -394,10 +410,7 @@ static void catch_up(void *ctx)
         } else if ((i = cache_event_after(ck, w->seen)) == ck->n_events) {
             w->live = true;
         } else {
-            struct frames f = {.ck = ck, .ev = cache_event_at(ck, i)};
-            send_event(w, &f);
-            w->seen = f.ev->revision;
-            frames_done(&f);
+            send_revision(w, i);
         }
     }
 }
@@ -486,7 +499,9 @@ void handle_watch(struct request *q, struct outcome *outcome)
     if (a->n_watches++ == 0) {
         loop_timer_arm(a->watch_timer, TICK_MS);
     }
-    w->seen = p.from_now_on ? p.revision : a->cache.revision;
+    w->seen = !p.from_now_on                                ? a->cache.revision
+              : cache_revision_is_shared(q->ck, p.revision) ? p.revision - 1
+                                                            : p.revision;
     w->initial_end = p.initial_end;
     outcome_take_over(outcome);
     flow_release(q);
@@ -506,10 +521,11 @@ static void dispatch(struct list *peers, struct frames *f)
 {
     struct watch *w;
     LIST_FOREACH (w, struct watch, peer, peers) {
-        if (w->live && !w->ended) {
+        bool begun = w->seen == f->ev->revision; /* Another event of it was sent. */
+        if ((w->live || begun) && !w->ended) {
             send_event(w, f);
             w->seen = f->ev->revision;
-            w->live = http_stream_queued(w->q->x) < QUEUE_PAUSE;
+            w->live = w->live && http_stream_queued(w->q->x) < QUEUE_PAUSE;
         }
     }
 }

@@ -217,6 +217,31 @@ static void history_lets_watches_resume_over_a_restart(void **state)
     cache_done(&c);
 }
 
+static void a_revision_of_several_events_is_known_as_such(void **state)
+{
+    struct cache c;
+    CLEANUP(blob_unref) struct blob *v = value_of("a", 11);
+    cache_init(&c, NULL, 3, SIZE_MAX / 2);
+    cache_load(&c, NULL, 0, 3, NULL, NULL);
+    assert_false(cache_revision_is_shared(nets(&c), 3));
+    feed(&c, "a", v, 4);
+    feed(&c, "b", v, 5);
+    feed(&c, "c", v, 5);
+    for (uint64_t revision = 0; revision < 8; revision++) {
+        assert_int_equal(cache_revision_is_shared(nets(&c), revision), revision == 5);
+    }
+    /* The first of both, and then the second, leaves the window. */
+    feed(&c, "d", v, 6);
+    feed(&c, "e", v, 7);
+    assert_int_equal(nets(&c)->floor, 5);
+    assert_true(cache_revision_is_shared(nets(&c), 5));
+    feed(&c, "f", v, 8);
+    for (uint64_t revision = 0; revision < 10; revision++) {
+        assert_false(cache_revision_is_shared(nets(&c), revision));
+    }
+    cache_done(&c);
+}
+
 static void a_second_snapshot_replaces_everything(void **state)
 {
     struct cache c;
@@ -280,6 +305,7 @@ int main(void)
         cmocka_unit_test(keys_in_order_fill_the_chunks),
         cmocka_unit_test(every_past_state_in_the_window_can_be_read),
         cmocka_unit_test(history_lets_watches_resume_over_a_restart),
+        cmocka_unit_test(a_revision_of_several_events_is_known_as_such),
         cmocka_unit_test(a_second_snapshot_replaces_everything),
         cmocka_unit_test(foreign_and_broken_values_do_no_harm),
     };
