@@ -48,6 +48,7 @@ struct pod {
     struct json *spec;
     bool jobs; /* Its main containers end by themselves. */
     bool deleted, disturbed;
+    int64_t image_ns; /* The last change of its first container's image; 0: none. */
 };
 
 static struct {
@@ -197,6 +198,18 @@ static const char *value_of(const struct runtime_pairs *pairs, const char *key)
     return "";
 }
 
+static const char *first_container(const struct pod *pod)
+{
+    return json_get_text(json_at(json_path(pod->spec, "spec", "containers", NULL), 0), "name");
+}
+
+/* Whether the image was changed while the process ran: it had to end, even if the image is the
+ * former one again. */
+static bool had_another_image(const struct pod *pod, const struct process *p)
+{
+    return streq(p->name, first_container(pod)) && pod->image_ns > p->begin_ns;
+}
+
 /* Whether there was a reason to start 'now' after 'last'. */
 static void check_start(const struct pod *pod, const struct process *last,
                         const struct process *now, enum pod_container_kind kind)
@@ -210,7 +223,7 @@ static void check_start(const struct pod *pod, const struct process *last,
         give_up(now->uid, now->name, "a container is started in another sandbox beside a good one");
     }
     if (!last->end_ns) {
-        if (!changed && !moved && !last->forgotten) {
+        if (!changed && !moved && !last->forgotten && !had_another_image(pod, last)) {
             give_up(now->uid, now->name, "a container was ended and started again without need");
         }
         return;
@@ -360,14 +373,14 @@ static void change_image(struct pod *p)
     if (t.api_down || p->deleted) {
         return;
     }
-    const struct json *c = json_at(json_path(p->spec, "spec", "containers", NULL), 0);
-    const char *image = PICK(images), *name = json_get_text(c, "name");
+    const char *image = PICK(images), *name = first_container(p);
     CLEANUP_FREE char *path = xasprintf("/api/v1/namespaces/default/pods/%s", p->name);
     CLEANUP_FREE char *body = xasprintf("{\"metadata\":{\"uid\":\"%s\"},\"spec\":{\"containers\":[{"
                                         "\"name\":\"%s\",\"image\":\"%s\"}]}}",
                                         p->uid, name, image);
     CLEANUP_ANSWER struct answer a =
         ask_full(t.rig.h, "PATCH", path, NULL, "application/strategic-merge-patch+json", body);
+    p->image_ns = a.status == 200 ? virtual_now_ns() : p->image_ns;
     note("%s gets the image %s: %d", p->uid, image, a.status);
 }
 
