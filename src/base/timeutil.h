@@ -6,6 +6,8 @@
 #include "base/macro.h"
 
 #define TIME_TEXT_SIZE 32
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
 
 uint64_t time_mono_ms(void);
 uint64_t time_mono_ns(void);

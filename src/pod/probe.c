@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pod/probe.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
+#include "base/timeutil.h"
 
 static int64_t number(const struct json *probe, const char *key, int64_t dflt)
 {

@@ -106,10 +106,11 @@ static struct json *state_not_yet(const struct maker *m, const struct observed_f
 
 static struct json *state_backoff(const struct maker *m, const struct observed_container *c)
 {
+    char pause[TIME_TEXT_SIZE];
+    time_format_duration(pod_backoff_s(c->level) * NS_PER_S, pause);
     CLEANUP_FREE char *text =
-        xasprintf("back-off %llds restarting failed container=%s pod=%s_%s(%s)",
-                  (long long) pod_backoff_s(c->level), c->name, pod_name(m->pod),
-                  pod_namespace(m->pod), pod_uid(m->pod));
+        xasprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)", pause, c->name,
+                  pod_name(m->pod), pod_namespace(m->pod), pod_uid(m->pod));
     return state_waiting("CrashLoopBackOff", text);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "virtual_time.h"
 
+#include "base/timeutil.h"
+
 #include <signal.h>
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -9,7 +11,6 @@
 #include <unistd.h>
 
 #define NS INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 #define SIGNAL_SET_SIZE 8 /* Bytes, of the kernel's sigset_t. */
 
 static int64_t now_ns = 1767225600 * NS; /* 2026-01-01 */

@@ -5,15 +5,13 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/said.h"
+#include "base/timeutil.h"
 #include "kubelet/pods/action.h"
 #include "kubelet/pods/images.h"
 #include "kubelet/pods/workers.h"
 #include "pod/env.h"
 #include "pod/plan.h"
 #include "pod/status.h"
-
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S INT64_C(1000000000)
 
 struct prober;
 

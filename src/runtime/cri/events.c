@@ -7,6 +7,7 @@
  * the disk.  So the second event is told at once, and answers about the container are corrected
  * until the plug-in has noted it.  A sandbox's end is told when its status shows it. */
 #include "base/mem.h"
+#include "base/timeutil.h"
 #include "runtime/cri/cri_priv.h"
 
 #define POLL_MS 1000
@@ -22,7 +23,6 @@
 #define LOOK_TOTAL_MS 60000
 /* The plug-in notes an OOM kill apart from the exit. */
 #define OOM_MS 300
-#define NS_PER_S INT64_C(1000000000)
 
 enum source { SOURCE_CRI, SOURCE_CONTAINERD, SOURCE_NONE };
 
