@@ -40,7 +40,8 @@ static void patched(void *ctx, int error, const char *text, struct json *obj)
         return;
     }
     if (error == -ENOENT && !w->is_static) {
-        worker_wake(w); /* The informer says that it is gone. */
+        /* The informer says that it is gone, but perhaps late: it may just be connecting again. */
+        loop_timer_arm(w->patch_timer, RETRY_MAX_MS);
         return;
     }
     retry(w, "a pod's status was not written", text);

@@ -16,7 +16,7 @@
 
 #define PODS "/api/v1/namespaces/default/pods"
 #define LONG_S 1200
-#define STARTS_MAX 32
+#define STARTS_MAX 64
 
 static struct pods_rig t;
 static unsigned n_starts;
@@ -293,6 +293,32 @@ static void a_pod_goes_on_while_the_api_server_is_away(void **state)
     end_all("p");
 }
 
+/* The API server is back before the informer tries again: of many times, at least once. */
+static void a_pod_that_is_gone_is_not_written_again_and_again(void **state)
+{
+    uint64_t writes = 0;
+    for (size_t i = 0; i < STARTS_MAX; i++) {
+        ends_after_ms[i] = 20000;
+    }
+    for (uint64_t turn = 0; turn < 12; turn++) {
+        create("p", "", "");
+        await("p", "ready");
+        harness_stop_listening(t.h);
+        pods_rig_pass(&t, 60000 + turn * 1900);
+        uint64_t before = t.workers->stats.status_writes;
+        harness_listen_again(t.h);
+        CLEANUP_ANSWER
+        struct answer a = ask(t.h, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL);
+        assert_int_equal(a.status, 200);
+        for (unsigned i = 0; i < 1000 && pods_rig_left(&t); i++) {
+            pods_rig_pass(&t, 100);
+        }
+        assert_null(pods_rig_left(&t));
+        writes += t.workers->stats.status_writes - before;
+    }
+    assert_in_range(writes, 1, 50);
+}
+
 /* Acceptance 74. */
 static void a_runtime_that_comes_late_gets_its_pods(void **state)
 {
@@ -448,6 +474,7 @@ int main(void)
         TEST(a_ready_pod_stays_ready_when_the_kubelet_is_restarted),
         TEST(a_hook_that_hangs_is_cut_by_the_grace),
         TEST(a_pod_goes_on_while_the_api_server_is_away),
+        TEST(a_pod_that_is_gone_is_not_written_again_and_again),
         TEST(a_runtime_that_comes_late_gets_its_pods),
         TEST(a_container_starts_when_what_it_refers_to_is_there),
         TEST(a_refused_pull_is_told_and_repeated_with_a_new_secret),
