@@ -22,6 +22,7 @@ struct request *request_free(struct request *q)
     cache_kind_unref(q->ck);
     free(q->head);
     free(q->manager);
+    json_free(q->warnings);
     audit_event_free(q->audit);
     user_unref(q->user);
     user_unref(q->impersonator);

@@ -68,6 +68,8 @@ struct request {
     bool dry_run;
     enum field_validation validation;
     char *manager; /* The name of the field manager. */
+    /* Warnings of the response: an object of agents by text; NULL: none. */
+    struct json *warnings;
 };
 
 /* A handler; fills the outcome (outcome.h). */

@@ -35,9 +35,47 @@ void respond_headers(struct http_exchange *x, const char *audit_id, bool cacheab
     }
 }
 
+#define WARNINGS_MAX ((size_t) 4096) /* Bytes of the texts of all warnings. */
+#define WARNINGS_MANY ((size_t) 64)  /* Warnings; clients such as ours read 100 headers. */
+#define WARNING_CUT ((size_t) 256)   /* Bytes of each, once they are cut. */
+
+/* RFC 7234, section 5.5: the text is a quoted string. */
+static void set_warning(struct request *q, const char *agent, const char *text, size_t size)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    strbuf_addf(&b, "299 %s \"", agent);
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char) text[i] < 0x20 || (unsigned char) text[i] >= 0x7f) {
+            strbuf_addc(&b, '?');
+            continue;
+        }
+        if (text[i] == '"' || text[i] == '\\') {
+            strbuf_addc(&b, '\\');
+        }
+        strbuf_addc(&b, text[i]);
+    }
+    strbuf_addc(&b, '"');
+    http_set_header(q->x, "Warning", b.data);
+}
+
+static void set_warnings(struct request *q)
+{
+    size_t n = json_count(q->warnings), all = 0, set = 0;
+    for (size_t i = 0; i < n; i++) {
+        all += strlen(json_key_at(q->warnings, i));
+    }
+    for (size_t i = 0; i < n && i < WARNINGS_MANY && set < WARNINGS_MAX; i++) {
+        const char *text = json_key_at(q->warnings, i);
+        size_t full = strlen(text), size = all > WARNINGS_MAX ? MIN(full, WARNING_CUT) : full;
+        set_warning(q, json_get_string(json_at(q->warnings, i)), text, size);
+        set += size;
+    }
+}
+
 static void set_headers(struct request *q)
 {
     respond_headers(q->x, q->audit_id, q->cacheable);
+    set_warnings(q);
 }
 
 /* 'audited': the same content as JSON, or NULL. */
@@ -232,21 +270,10 @@ static void answer_status(struct request *q, const struct outcome *o)
 
 void request_warn(struct request *q, const char *agent, const char *text)
 {
-    /* RFC 7234, section 5.5: the text is a quoted string. */
-    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    strbuf_addf(&b, "299 %s \"", agent);
-    for (; *text; text++) {
-        if ((unsigned char) *text < 0x20 || (unsigned char) *text >= 0x7f) {
-            strbuf_addc(&b, '?');
-            continue;
-        }
-        if (*text == '"' || *text == '\\') {
-            strbuf_addc(&b, '\\');
-        }
-        strbuf_addc(&b, *text);
+    q->warnings = q->warnings ? q->warnings : json_object();
+    if (!json_get(q->warnings, text)) {
+        json_set_string(q->warnings, text, agent);
     }
-    strbuf_addc(&b, '"');
-    http_set_header(q->x, "Warning", b.data);
 }
 
 /* ---- objects ---- */

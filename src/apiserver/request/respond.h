@@ -19,7 +19,9 @@ void request_answer(struct request *q, struct outcome *o);
 /* Responds with an error at once, for failures before a handler is called. */
 void respond_error(struct request *q, int code, const char *reason, const char *text);
 /* Adds a Warning to the response, whatever its outcome; 'agent' is "-" when the warning is about
- * the request. */
+ * the request.  A text that the response has already is not added again.  As in Kubernetes, the
+ * texts are cut to 256 bytes each when they have more than 4096 together, and none is added beyond
+ * that, nor beyond 64 warnings. */
 void request_warn(struct request *q, const char *agent, const char *text);
 /* Converts 'text', in the cached version of the request's kind, to the requested version; owned. */
 struct blob *request_text(const struct request *q, struct blob *text);
