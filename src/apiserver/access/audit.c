@@ -394,6 +394,13 @@ void audit_decision_set(struct audit_event *ev, bool allowed, const char *why)
     json_set_string(notes, "authorization.k8s.io/reason", why);
 }
 
+void audit_annotate(struct audit_event *ev, const char *key, const char *value)
+{
+    if (ev) {
+        json_set_string(json_ensure_object(ev->base, "annotations"), key, value);
+    }
+}
+
 /* Sets 'key' to the body if it is JSON. */
 static void set_body(struct json *o, const char *key, const char *p, size_t size)
 {

@@ -48,6 +48,8 @@ struct audit_event *audit_begin(struct audit_log *log, struct http_exchange *x, 
 void audit_impersonated(struct audit_event *ev, const struct user_info *user);
 /* Records the decision of authorization and its reason. */
 void audit_decision_set(struct audit_event *ev, bool allowed, const char *why);
+/* Adds an annotation, which the lines of all later stages have; 'ev' may be NULL. */
+void audit_annotate(struct audit_event *ev, const char *key, const char *value);
 /* Logs that a stage was reached.  'x' (NULL: the exchange may be gone, as that of a watch) has the
  * request's body; 'body' of 'size' bytes is the response's (JSON; NULL: none or not known). */
 void audit_stage(struct audit_event *ev, const struct http_exchange *x, enum audit_stage stage,

@@ -24,6 +24,10 @@ int pod_admit(struct request *q, struct json *obj, const struct json *old, struc
 int pod_validate(struct request *q, const struct json *obj, const struct json *old,
                  struct outcome *outcome);
 
+/* admit_pod_security.c: PodSecurity. */
+int pod_security_validate(struct request *q, const struct json *obj, const struct json *old,
+                          struct outcome *outcome);
+
 /* admit_service_account.c: ServiceAccount. */
 bool service_account_awaits(const struct request *q, const struct json *obj);
 int service_account_admit(struct request *q, struct json *obj, const struct json *old,
