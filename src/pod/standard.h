@@ -37,8 +37,8 @@ int pod_level_parse(const char *text, enum pod_level *ret);
 int pod_version_parse(const char *text, uint64_t *ret);
 
 /* Reads the labels of a namespace (NULL: it has none).  Each label with a wrong value adds a cause.
- * The policy is complete even then: a wrong level enforces restricted, and neither audits nor warns;
- * a wrong version is the latest one. */
+ * The policy is complete even then: a wrong level enforces restricted, but neither audits nor
+ * warns; a wrong version is the latest one. */
 void pod_policy_read(const struct json *labels, struct pod_policy *ret, struct api_causes *c);
 bool pod_standard_same(const struct pod_standard *a, const struct pod_standard *b);
 /* Whether enforcing, auditing and warning are all privileged. */

@@ -46,8 +46,8 @@ static void annotate_causes(const struct request *q, const struct api_causes *ca
 
 /* ---- pods and templates ---- */
 
-/* Judges the pod by the standard.  Returns 'VIOLATES PodSecurity "baseline:latest": DETAILS', owned;
- * NULL: the pod violates nothing. */
+/* Judges the pod.  Returns 'VIOLATES PodSecurity "baseline:latest": DETAILS', owned; NULL: the pod
+ * does not violate the standard. */
 static char *violation(const struct pod_standard *s, const struct json *pod, const char *violates)
 {
     CLEANUP_STRBUF struct strbuf details = STRBUF_INIT;
@@ -145,7 +145,7 @@ static struct json *own_namespace(const struct request *q)
     return o ? object_parse(o) : NULL;
 }
 
-/* 500 for a pod, which cannot be judged; a template is accepted, because its pods will be judged. */
+/* 500 for a pod, which cannot be judged; a template is accepted: its pods will be judged. */
 static int no_namespace(const struct request *q, bool is_pod, struct outcome *outcome)
 {
     const char *name = q->namespace ? q->namespace : "";
