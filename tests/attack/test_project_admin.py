@@ -88,6 +88,73 @@ def test_neither_put_nor_apply_changes_the_labels(c):
     assert c.admin("GET", NAMESPACE)["metadata"]["labels"] == before["metadata"]["labels"]
 
 
+@pytest.fixture
+def level(c):
+    """The project red at the level baseline; its administrator may use any security context constraint, and debug pods."""
+    label = "pod-security.kubernetes.io/enforce"
+    c.role("red", "scc-privileged", {"apiGroups": ["security.openshift.io"], "resources": ["securitycontextconstraints"],
+                                     "resourceNames": ["privileged"], "verbs": ["use"]},
+           {"apiGroups": [""], "resources": ["pods/ephemeralcontainers"], "verbs": ["patch"]})
+    c.bind("red", "scc-privileged", "scc-privileged", user="ada", kind="Role")
+    bad = {"containers": [{"name": "c", "image": "i", "securityContext": {"privileged": True}}]}
+    wait_for("the right", lambda: c.ask(c.ada, "POST", f"{RED}/pods?dryRun=All", pod("host", **bad))[0] == 201)
+    c.admin("PATCH", NAMESPACE, {"metadata": {"labels": {label: "baseline"}}}, headers=MERGE)
+    yield label, bad
+    c.admin("PATCH", NAMESPACE, {"metadata": {"labels": {label: None}}}, headers=MERGE)
+    c.admin("DELETE", f"{RBAC}/namespaces/red/rolebindings/scc-privileged")
+    c.admin("DELETE", f"{RBAC}/namespaces/red/roles/scc-privileged")
+
+
+def test_the_pod_security_level_of_the_project_cannot_be_lowered(c, level):
+    label, bad = level
+    pointer = "/metadata/labels/" + label.replace("/", "~1")
+    bodies = [({"metadata": {"labels": {label: value}}}, MERGE) for value in ("privileged", "", None)]
+    bodies += [({"metadata": {"labels": {label + "-version": "v1.0"}}}, MERGE), ({"metadata": {"labels": None}}, MERGE),
+               ([{"op": "replace", "path": pointer, "value": "privileged"}], JSON_PATCH),
+               ([{"op": "remove", "path": pointer}], JSON_PATCH),
+               ([{"op": "move", "from": pointer, "path": "/metadata/annotations/x"}], JSON_PATCH)]
+    for path in (NAMESPACE, PROJECT):
+        o = c.admin("GET", path)
+        o["metadata"]["labels"][label] = "privileged"
+        applied = {"apiVersion": o["apiVersion"], "kind": o["kind"], "metadata": {"name": "red", "labels": {label: "privileged"}}}
+        for part in ("", "/status", "/finalize"):
+            for body, headers in bodies:
+                c.ask(c.ada, "PATCH", path + part, body, headers=headers)
+            c.ask(c.ada, "PUT", path + part, o)
+            c.ask(c.ada, "PATCH", path + part + "?fieldManager=x&force=true", applied, headers=APPLY)
+        for new in ("red", "mine"):
+            c.ask(c.ada, "POST", path.rsplit("/", 1)[0], {"metadata": {"name": new, "labels": {label: "privileged"}}})
+            c.ask(c.ada, "POST", "/apis/project.openshift.io/v1/projectrequests",
+                  {"metadata": {"name": new, "labels": {label: "privileged"}}})
+    labels = c.admin("GET", NAMESPACE)["metadata"]["labels"]
+    assert labels[label] == "baseline" and label + "-version" not in labels
+    # The control: the cluster's administrator may.
+    c.admin("PATCH", NAMESPACE, {"metadata": {"labels": {label: "privileged"}}}, headers=MERGE)
+    c.ask(c.ada, "POST", f"{RED}/pods?dryRun=All", pod("host", **bad), want=201)
+
+
+def test_a_right_to_privileged_pods_does_not_pass_the_pod_security_level(c, level):
+    _, bad = level
+    debug = {"spec": {"ephemeralContainers": [{**bad["containers"][0], "name": "d"}]}}
+    applied = {**pod("host", **bad), "apiVersion": "v1", "kind": "Pod"}
+    strategic = {"Content-Type": "application/strategic-merge-patch+json"}
+    c.ask(c.ada, "POST", f"{RED}/pods", pod("honest"), want=201)
+    for query in ("", "?dryRun=All"):
+        more = "&" if query else "?"
+        for method, path, body, headers in (
+                ("POST", f"{RED}/pods{query}", pod("host", **bad), None),
+                ("POST", f"{RED}/pods{query}", pod("host", **bad, serviceAccountName="builder"), None),
+                ("POST", f"{RED}/pods{query}", pod("host", hostNetwork=True), None),
+                ("PATCH", f"{RED}/pods/host{query}{more}fieldManager=x&force=true", applied, APPLY),
+                ("PATCH", f"{RED}/pods/honest/ephemeralcontainers{query}", debug, strategic),
+                ("PATCH", f"{RED}/pods/honest/ephemeralcontainers{query}", debug, MERGE)):
+            status, answer = c.ask(c.ada, method, path, body, headers=headers)
+            assert status == 403 and 'violates PodSecurity "baseline:latest": ' in answer["message"], (method, path, answer)
+    c.ask(c.ada, "PATCH", f"{RED}/pods/honest/ephemeralcontainers", {"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}]}},
+          headers=strategic, want=200)
+    c.ask(c.ada, "DELETE", f"{RED}/pods/honest?gracePeriodSeconds=0", want=200)
+
+
 def test_other_projects_and_the_cluster_are_closed(c):
     assert refused(c, c.ada, escalations.other_projects()) == []
     assert refused(c, c.ada, escalations.cluster_scope()) == []
