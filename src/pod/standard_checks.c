@@ -403,7 +403,7 @@ static bool has_bad_label(const struct json *context, const char *const *allowed
 static const char *check_selinux(const struct json *pod, const char *const *allowed,
                                  struct strbuf *detail)
 {
-    CLEANUP_NAMES struct names containers = {0}, data = {0};
+    CLEANUP_NAMES struct names containers = {0};
     struct selinux bad = {0};
     const struct json *c, *context;
     bool bad_pod = has_bad_label(pod_context(pod), allowed, &bad);
