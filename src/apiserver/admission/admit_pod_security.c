@@ -46,6 +46,22 @@ static void annotate_causes(const struct request *q, const struct api_causes *ca
 
 /* ---- pods and templates ---- */
 
+/* Bytes of the details of violations: names come from users, are repeated by each check, and are
+ * validated only later.  Larger details would crowd other lines out of the audit log. */
+#define MAX_DETAILS ((size_t) 16 << 10)
+
+/* Cuts the text to MAX_DETAILS, at the beginning of a character. */
+static void cut(struct strbuf *text)
+{
+    size_t n = text->size;
+    if (n > MAX_DETAILS) {
+        for (n = MAX_DETAILS; n && ((unsigned char) text->data[n] & 0xc0) == 0x80; n--) {
+        }
+        text->size = n;
+        strbuf_adds(text, "...");
+    }
+}
+
 /* Judges the pod.  Returns 'VIOLATES PodSecurity "baseline:latest": DETAILS', owned; NULL: the pod
  * does not violate the standard. */
 static char *violation(const struct pod_standard *s, const struct json *pod, const char *violates)
@@ -55,6 +71,7 @@ static char *violation(const struct pod_standard *s, const struct json *pod, con
         return NULL;
     }
     CLEANUP_FREE char *standard = pod_standard_text(s);
+    cut(&details);
     return xasprintf("%s PodSecurity \"%s\": %s", violates, standard, strbuf_cstr(&details));
 }
 
@@ -93,26 +110,21 @@ static bool list_differs(const struct json *a, const struct json *b, const char 
     return differs;
 }
 
-static const struct json *named(const struct json *list, const char *name)
-{
-    const struct json *c;
-    JSON_FOREACH (c, list) {
-        if (streq(json_get_text(c, "name"), name)) {
-            return c;
-        }
-    }
-    return NULL;
-}
-
 /* Whether the update adds an ephemeral container, or changes the image of one. */
 static bool ephemeral_differs(const struct json *pod, const struct json *old)
 {
-    const struct json *before = json_path(old, "spec", "ephemeralContainers", NULL), *c;
+    const struct json *c;
+    struct smap before;
     bool differs = false;
-    JSON_FOREACH (c, json_path(pod, "spec", "ephemeralContainers", NULL)) {
-        const struct json *was = named(before, json_get_text(c, "name"));
-        differs |= !was || !streq(json_get_text(c, "image"), json_get_text(was, "image"));
+    smap_init(&before, NULL);
+    JSON_FOREACH (c, json_path(old, "spec", "ephemeralContainers", NULL)) {
+        smap_set(&before, json_get_text(c, "name"), (void *) json_get_text(c, "image"));
     }
+    JSON_FOREACH (c, json_path(pod, "spec", "ephemeralContainers", NULL)) {
+        const char *was = smap_get(&before, json_get_text(c, "name"));
+        differs |= !was || !streq(json_get_text(c, "image"), was);
+    }
+    smap_done(&before);
     return differs;
 }
 

@@ -251,6 +251,43 @@ static void a_namespace_without_labels_takes_any_pod(void **state)
     assert_int_equal(r.n_warnings, 0);
 }
 
+/* A volume without a source is an emptyDir by the time that it is judged. */
+static void defaults_come_before_the_judgement(void **state)
+{
+    make_ns("filled", L("enforce", "restricted"), 201);
+    expect("POST", PODS("filled"), NULL,
+           "{'metadata': {'name': 'v'}, 'spec': {'volumes': [{'name': 'v'}], 'containers': "
+           "[{'name': 'c', 'image': 'i'" CLOSED "}]}}",
+           201, NULL);
+    CLEANUP_REPLY struct reply r = call(
+        "POST", "/apis/batch/v1/namespaces/filled/jobs", NULL,
+        "{'metadata': {'name': 'j'}, 'spec': {'template': {'spec': {'restartPolicy': 'Never', "
+        "'volumes': [{'name': 'v'}], 'containers': [{'name': 'c', 'image': 'i'" CLOSED "}]}}}}");
+    assert_int_equal(r.status, 201);
+    assert_null(strstr(r.text, "would violate"));
+}
+
+/* Names are judged before they are validated: a long one must not fill the audit log. */
+static void details_without_end_are_cut(void **state)
+{
+    enum { LONG = 100000 };
+    CLEANUP_FREE char *name = xcalloc(LONG + 1, 1);
+    for (size_t i = 0; i < LONG / 2; i++) {
+        memcpy(name + 1 + 2 * i, "\xc3\xa4", 2); /* A character of two bytes. */
+    }
+    name[0] = 'a';
+    name[LONG - 1] = 0;
+    CLEANUP_FREE char *body = xasprintf("{'metadata': {'name': 'p'}, 'spec': {'containers': "
+                                        "[{'name': '%s', 'image': 'i'}]}}",
+                                        name);
+    make_ns("long", L("enforce", "restricted"), 201);
+    CLEANUP_REPLY struct reply r = call("POST", PODS("long"), NULL, body);
+    assert_int_equal(r.status, 403);
+    assert_non_null(strstr(r.message, "violates PodSecurity \"restricted:latest\": allow"));
+    assert_true(str_has_suffix(r.message, "\xc3\xa4..."));
+    assert_true(strlen(r.message) < 17 << 10);
+}
+
 static void warnings_accept_what_they_tell(void **state)
 {
     make_ns("warned", L("warn", "restricted") ", " L("warn-version", "v1.28"), 201);
@@ -495,6 +532,8 @@ int main(void)
         cmocka_unit_test(wrong_labels_in_the_store_fail_closed_and_can_stay),
         cmocka_unit_test(a_level_refuses_pods_also_of_masters),
         cmocka_unit_test(a_namespace_without_labels_takes_any_pod),
+        cmocka_unit_test(defaults_come_before_the_judgement),
+        cmocka_unit_test(details_without_end_are_cut),
         cmocka_unit_test(warnings_accept_what_they_tell),
         cmocka_unit_test(updates_are_judged_when_an_image_changes),
         cmocka_unit_test(ephemeral_containers_are_judged),
