@@ -465,6 +465,46 @@ static void many_warnings_are_cut(void **state)
                           "level \"restricted:latest\""));
 }
 
+static void count_stored(void *ctx, int error, uint64_t revision)
+{
+    assert_int_equal(error, 0);
+    ++*(size_t *) ctx;
+}
+
+/* More pods than are looked at: 3,000 in the time that there is for it, or fewer. */
+static void the_review_of_pods_is_bounded(void **state)
+{
+    enum { PODS_STORED = 3010 };
+    size_t n = 0;
+    const struct cache_kind *ck = cache_find(&h->api->cache, api_kind_find("", "v1", "pods"));
+    make_ns("full", "", 201);
+    for (int i = 0; i < PODS_STORED; i++) {
+        CLEANUP_FREE char *name = xasprintf("full/p%04d", i);
+        CLEANUP_FREE char *key = cache_store_key(ck, name);
+        CLEANUP_FREE char *text = xasprintf(
+            "{'kind': 'Pod', 'apiVersion': 'v1', 'metadata': {'name': 'p%04d', 'namespace': "
+            "'full', 'uid': 'u%d'}, 'spec': {'hostPID': true, 'containers': [{'name': 'c', "
+            "'image': 'i'}]}}",
+            i, i);
+        CLEANUP_FREE char *json = quoted(text);
+        CLEANUP(blob_unref) struct blob *b = blob_new(json, strlen(json));
+        store_put(h->store, key, b, STORE_ANY, count_stored, &n);
+    }
+    for (bool done = false; n < PODS_STORED; done = false) {
+        (void) loop_run_until(h->loop, &done, 10);
+    }
+    CLEANUP_REPLY struct reply r = relabel(NAMESPACES "/full", L("enforce", "baseline"));
+    assert_int_equal(r.n_warnings, 3);
+    const char *at =
+        strstr(r.text, "new PodSecurity enforce level only checked against the first ");
+    assert_non_null(at);
+    assert_non_null(strstr(at, " of 3010 existing pods\"\r\n"));
+    long checked = strtol(strpbrk(at, "0123456789"), NULL, 10);
+    assert_in_range(checked, 1, 3000);
+    CLEANUP_FREE char *text = xasprintf("p0000 (and %ld other pods): host namespaces", checked - 1);
+    assert_true(checked < 3 || warns(&r, text));
+}
+
 /* ---- the audit log ---- */
 
 static const char *note(const struct json *line, const char *key)
@@ -540,6 +580,7 @@ int main(void)
         cmocka_unit_test(templates_are_warned_about_and_never_refused),
         cmocka_unit_test(a_stricter_level_names_the_pods_that_stay),
         cmocka_unit_test(many_warnings_are_cut),
+        cmocka_unit_test(the_review_of_pods_is_bounded),
         cmocka_unit_test(the_audit_log_has_what_was_found),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
