@@ -46,16 +46,15 @@ bool pod_policy_is_privileged(const struct pod_policy *p);
 /* "restricted:latest", "baseline:v1.25"; owned. */
 char *pod_standard_text(const struct pod_standard *s);
 
-/* Appends what of 'pod' violates the standard to the buffers, of which either may be NULL: to
- * 'reasons' the short texts of the violated checks, to 'details' these texts with the fields and
- * containers.  Returns the number of violated checks. */
+/* Returns the number of checks that the pod violates, and appends what they say: to 'reasons' their
+ * short texts, to 'details' these texts with the fields and containers.  Either may be NULL. */
 size_t pod_standard_check(const struct pod_standard *s, const struct json *pod,
                           struct strbuf *reasons, struct strbuf *details);
 
 /* ---- the table of checks ---- */
 
-/* Appends to 'detail' how the pod violates the check, and returns the check's short text, a
- * constant or one of two; NULL: the pod violates nothing. */
+/* Appends to 'detail' how the pod violates the check, and returns the check's short text, which is
+ * constant; NULL: the pod does not violate it. */
 typedef const char *pod_check_fn(const struct json *pod, struct strbuf *detail);
 
 struct pod_check {

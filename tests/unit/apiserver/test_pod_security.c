@@ -523,6 +523,7 @@ static void the_audit_log_has_what_was_found(void **state)
     make_ns("seen", L("audit", "baseline") ", " L("enforce", "privileged"), 201);
     make_ns("none", "", 201);
     store_ns("torn", L("enforce", "x") ", " L("warn", "y"));
+    store_ns("lost", L("enforce-version", "x"));
     struct audit_config cfg = {.path = path};
     assert_int_equal(audit_log_open(h->loop, &cfg, &audit, NULL), 0);
     h->api->security->audit = audit;
@@ -532,6 +533,7 @@ static void the_audit_log_has_what_was_found(void **state)
     expect("POST", "/apis/batch/v1/namespaces/seen/jobs", NULL,
            "{'metadata': {'name': 'j'}, 'spec': {" JOB "}}", 201, NULL);
     expect("PATCH", PODS("seen") "/p", MERGE, "{'metadata': {'labels': {'a': 'b'}}}", 200, NULL);
+    expect("POST", PODS("lost"), NULL, POD_BODY("p", ""), 201, NULL);
     h->api->security->audit = NULL;
     audit_log_close(audit);
     assert_int_equal(file_read(path, 1 << 20, &text, NULL), 0);
@@ -541,7 +543,7 @@ static void the_audit_log_has_what_was_found(void **state)
         assert_int_equal(json_parse(p, strcspn(p, "\n"), &v, NULL), 0);
         json_append(lines, v);
     }
-    assert_int_equal(json_count(lines), 5);
+    assert_int_equal(json_count(lines), 6);
     static const struct {
         const char *policy, *violations, *error;
     } want[] = {
@@ -555,6 +557,9 @@ static void the_audit_log_has_what_was_found(void **state)
          "privileged, baseline, restricted]"},
         {"", "would violate PodSecurity \"baseline:latest\": " PRIVILEGED_DETAILS, ""},
         {"", "", ""},
+        {"privileged:latest", "",
+         "Failed to parse policy: metadata.labels[pod-security.kubernetes.io/enforce-version]: "
+         "Invalid value: \"x\": must be \"latest\" or \"v1.x\""},
     };
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
         const struct json *line = json_at(lines, i);
