@@ -300,15 +300,19 @@ static void warnings_accept_what_they_tell(void **state)
 static void updates_are_judged_when_an_image_changes(void **state)
 {
 #define IMAGE "{'spec': {'containers': [{'name': 'c', 'image': 'i:2'}]}}"
+#define DEBUG(more) "{'spec': {'ephemeralContainers': [{'name': 'd', 'image': 'i'" more "}]}}"
 #define STRATEGIC "application/strategic-merge-patch+json"
     static const char refusal[] =
         "pods \"p\" is forbidden: violates PodSecurity \"restricted:latest\": " OPEN_DETAILS;
     make_ns("later", "", 201);
     expect("POST", PODS("later"), NULL, POD_BODY("p", ""), 201, NULL);
+    expect("POST", PODS("later"), NULL, POD_BODY("e", ""), 201, NULL);
+    expect("PATCH", PODS("later") "/e/ephemeralcontainers", STRATEGIC, DEBUG(""), 200, NULL);
     expect("POST", PODS("later"), NULL, POD_BODY("good", CLOSED), 201, NULL);
     expect("PATCH", NAMESPACES "/later", MERGE,
            "{'metadata': {'labels': {" L("enforce", "restricted") "}}}", 200, NULL);
     expect("PATCH", PODS("later") "/p", MERGE, "{'metadata': {'labels': {'a': 'b'}}}", 200, NULL);
+    expect("PATCH", PODS("later") "/e", MERGE, "{'metadata': {'labels': {'a': 'b'}}}", 200, NULL);
     expect("PATCH", PODS("later") "/p/status", MERGE, "{'status': {'message': 'm'}}", 200, NULL);
     expect("PATCH", PODS("later") "/p", STRATEGIC, IMAGE, 403, refusal);
     expect("PATCH", PODS("later") "/p?dryRun=All", STRATEGIC, IMAGE, 403, refusal);
@@ -321,7 +325,6 @@ static void updates_are_judged_when_an_image_changes(void **state)
 
 static void ephemeral_containers_are_judged(void **state)
 {
-#define DEBUG(more) "{'spec': {'ephemeralContainers': [{'name': 'd', 'image': 'i'" more "}]}}"
     make_ns("debug", L("enforce", "baseline"), 201);
     expect("POST", PODS("debug"), NULL, POD_BODY("p", ""), 201, NULL);
     expect("PATCH", PODS("debug") "/p/ephemeralcontainers", STRATEGIC, DEBUG(PRIVILEGED), 403,
