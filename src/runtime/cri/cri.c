@@ -251,6 +251,17 @@ static void end_status(struct runtime_call *call, const struct cri_status *s)
     runtime_end_status(call, &out);
 }
 
+/* No process ends with a negative code: CRI-O answers -1 for a command that it has killed at the
+ * end of its time. */
+static void end_exec(struct runtime_call *call, const struct runtime_exec_result *r)
+{
+    if (r->exit_code < 0) {
+        runtime_end_error(call, -ETIMEDOUT, "the runtime killed it at the end of its time");
+        return;
+    }
+    runtime_end_exec(call, r);
+}
+
 /* Ends the call with an answer that was parsed. */
 static void end_parsed(const struct cri *c, struct runtime_call *call, enum cri_method_id method,
                        const void *answer)
@@ -291,7 +302,7 @@ static void end_parsed(const struct cri *c, struct runtime_call *call, enum cri_
         runtime_end_containers(call, containers->v, containers->n);
         return;
     case CRI_EXEC_SYNC:
-        runtime_end_exec(call, answer);
+        end_exec(call, answer);
         return;
     case CRI_IMAGE_STATUS:
         if (images->n == 0) {

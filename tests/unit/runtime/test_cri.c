@@ -244,6 +244,28 @@ static struct runtime_exec_result say_command(void *ctx, const struct fake_conta
     return (struct runtime_exec_result){cmd->v[0], "", strlen(cmd->v[0]), 0, 4};
 }
 
+static struct runtime_exec_result exceed_time(void *ctx, const struct fake_container *c,
+                                              const struct runtime_texts *cmd)
+{
+    static const char text[] = "command timed out";
+    return (struct runtime_exec_result){"", text, 0, sizeof text - 1, -1};
+}
+
+/* As CRI-O answers. */
+static void test_a_command_that_exceeds_its_time(void **state)
+{
+    static const struct fake_cri_ops ops = {.exec = exceed_time};
+    static const char *const cmd[] = {"/bin/x"};
+    struct fixture *f = *state;
+    char s[80], c[80];
+    fake_cri_set_ops(f->fake, &ops, NULL);
+    open_runtime(f);
+    run_one(f, s, c);
+    runtime_exec_sync(f->runtime, c, cmd, 1, 1, on_exec, f);
+    wait_for(f, &f->ended);
+    assert_int_equal(f->error, -ETIMEDOUT);
+}
+
 static void test_commands_images_and_status(void **state)
 {
     static const struct fake_cri_ops ops = {.exec = say_command};
@@ -609,6 +631,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_pod),
         TEST(test_commands_images_and_status),
+        TEST(test_a_command_that_exceeds_its_time),
         TEST(test_errors),
         TEST(test_exits_by_events_of_containerd),
         TEST(test_a_removal_waits_until_the_end_is_noted),
