@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "kubelet/pods/workers_priv.h"
+#include "net/loop/process.h"
 
 LOG_MODULE("pods");
 
@@ -157,6 +158,16 @@ static struct runtime_mount *all_mounts(struct op *op, const struct runtime_moun
     return v;
 }
 
+/* Makes the folder of the container's logs: containerd makes it itself, CRI-O's conmon does not. */
+static int make_log_folder(struct op *op, struct err *e)
+{
+    const char *slash = strrchr(op->spec.log_path, '/');
+    int size = slash ? (int) (slash - op->spec.log_path) : 0;
+    const char *path =
+        arena_printf(&op->arena, "%s/%.*s", op->sandbox.log_directory, size, op->spec.log_path);
+    return dir_make(path, 0755, e);
+}
+
 static void create(struct op *op, const struct runtime_mount *mounts, size_t n)
 {
     struct worker *w = op->worker;
@@ -177,7 +188,8 @@ static void create(struct op *op, const struct runtime_mount *mounts, size_t n)
     }
     if (expand(op, "command", &in.command, &e) < 0 || expand(op, "args", &in.args, &e) < 0 ||
         pod_sandbox_spec(op->pod, s->attempt, w->pods->c.node, &op->arena, &op->sandbox, &e) < 0 ||
-        pod_container_spec(op->pod, &in, w->pods->c.node, &op->arena, &op->spec, &e) < 0) {
+        pod_container_spec(op->pod, &in, w->pods->c.node, &op->arena, &op->spec, &e) < 0 ||
+        make_log_folder(op, &e) < 0) {
         start_fail(op, "CreateContainerConfigError", e.text, RETRY_MS);
         return;
     }

@@ -435,6 +435,16 @@ static bool is_there(const char *name)
     return access(path, F_OK) == 0;
 }
 
+/* CRI-O's conmon writes the log into a folder that is there, and makes none. */
+static void a_container_has_a_folder_for_its_log(void **state)
+{
+    create("p", "", "");
+    await("p", "ready");
+    CLEANUP_ANSWER struct answer a = get("p");
+    CLEANUP_FREE char *folder = xasprintf("default_p_%s/c", pod_uid(a.body));
+    assert_true(is_there(folder));
+}
+
 /* An agent that was killed at the end of a pod left them. */
 static void logs_of_pods_that_are_gone_are_removed(void **state)
 {
@@ -480,6 +490,7 @@ int main(void)
         TEST(a_refused_pull_is_told_and_repeated_with_a_new_secret),
         TEST(pulls_beside_each_other_are_bounded),
         TEST(failures_of_pulls_are_forgotten),
+        TEST(a_container_has_a_folder_for_its_log),
         TEST(logs_of_pods_that_are_gone_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
