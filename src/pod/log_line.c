@@ -3,6 +3,10 @@
 
 #include "base/timeutil.h"
 
+#include <stdio.h>
+
+#define NS_PER_S INT64_C(1000000000)
+
 /* The word before the next blank; moves '*at' behind the blank. */
 static bool take_word(const char **at, const char *end, const char **ret, size_t *ret_size)
 {
@@ -60,7 +64,7 @@ static int64_t line_time(const struct log_line *l)
     for (; digits < 9; digits++) {
         ns *= 10;
     }
-    return ms / 1000 * 1000000000 + ns;
+    return ms / 1000 * NS_PER_S + ns;
 }
 
 static void add(struct log_filter *f, const char *p, size_t size, struct strbuf *out)
@@ -71,6 +75,21 @@ static void add(struct log_filter *f, const char *p, size_t size, struct strbuf 
         f->limit -= n;
         f->done = !f->limit;
     }
+}
+
+/* The time of a line in UTC: conmon writes the machine's own with its offset. */
+static void add_time(struct log_filter *f, const struct log_line *l, struct strbuf *out)
+{
+    int64_t ns = line_time(l);
+    if (ns == INT64_MAX || l->time[l->time_size - 1] == 'Z') {
+        add(f, l->time, l->time_size, out);
+        return;
+    }
+    char text[TIME_TEXT_SIZE], fraction[16];
+    time_format_s(ns / NS_PER_S * 1000, text);
+    int n = snprintf(fraction, sizeof fraction, ".%09dZ", (int) (ns % NS_PER_S));
+    add(f, text, strlen(text) - 1, out);
+    add(f, fraction, (size_t) n, out);
 }
 
 static void take_line(struct log_filter *f, const char *p, size_t size, struct strbuf *out)
@@ -84,7 +103,7 @@ static void take_line(struct log_filter *f, const char *p, size_t size, struct s
     }
     if (f->begun) {
         if (f->timestamps && !f->within) {
-            add(f, l.time, l.time_size, out);
+            add_time(f, &l, out);
             add(f, " ", 1, out);
         }
         add(f, l.text, l.size, out);

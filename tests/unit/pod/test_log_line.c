@@ -8,6 +8,7 @@
 #define T1 "2026-11-23T10:00:00.000000001Z"
 #define T2 "2026-11-23T10:00:00.5Z"
 #define T3 "2026-11-23T12:00:01.250000000+02:00"
+#define T3_UTC "2026-11-23T10:00:01.250000000Z"
 static const char sample[] = T1 " stdout F one\n" T2 " stderr P two, \n" T2 " stderr F and more\n"
                                 "no line of a runtime\n" T3 " stdout F \n" T3 " stdout F last";
 
@@ -30,7 +31,7 @@ static void lines_are_joined_and_stamped(void **state)
     struct log_filter f = LOG_FILTER_INIT;
     filtered(f, "one\ntwo, and more\n\nlast\n");
     f.timestamps = true;
-    filtered(f, T1 " one\n" T2 " two, and more\n" T3 " \n" T3 " last\n");
+    filtered(f, T1 " one\n" T2 " two, and more\n" T3_UTC " \n" T3_UTC " last\n");
 }
 
 static void lines_before_a_time_are_left_out(void **state)
