@@ -157,14 +157,15 @@ static int64_t processes(const char *group)
     return -1;
 }
 
-/* A container's group has its name as it is, or in a scope of systemd. */
+/* A container's group has its name as it is, with CRI-O's prefix, or in a scope of systemd. */
 static int64_t container_memory(const char *group, const char *id)
 {
     int64_t n = -1;
     CLEANUP_FREE char *plain = xasprintf("%s/%s", group, id);
     CLEANUP_FREE char *scope = xasprintf("%s/cri-containerd-%s.scope", group, id);
-    CLEANUP_FREE char *crio = xasprintf("%s/crio-%s.scope", group, id);
-    const char *const paths[] = {plain, scope, crio};
+    CLEANUP_FREE char *crio = xasprintf("%s/crio-%s", group, id);
+    CLEANUP_FREE char *crio_scope = xasprintf("%s/crio-%s.scope", group, id);
+    const char *const paths[] = {plain, scope, crio, crio_scope};
     for (size_t i = 0; i < ARRAY_SIZE(paths) && n < 0; i++) {
         n = working_set(paths[i]);
     }

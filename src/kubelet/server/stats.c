@@ -98,13 +98,14 @@ static void read_group(struct reading *r, const char *group, struct pod_usage *r
     pod_usage_read(&f, r->v2, ret);
 }
 
-/* The group of a container below that of its pod: runtimes put words before and behind the id. */
+/* The group of a container below that of its pod: runtimes put words before and behind the id.
+ * CRI-O makes a group for conmon, too, with the container's id. */
 static const char *find_group(struct reading *r, const char *pod_group, const char *id)
 {
     const char *found = NULL;
     DIR *d = *id ? opendir(group_dir(r, "memory", pod_group)) : NULL;
     for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d)) {
-        if (e->d_type == DT_DIR && strstr(e->d_name, id)) {
+        if (e->d_type == DT_DIR && strstr(e->d_name, id) && !strstr(e->d_name, "conmon")) {
             found = arena_printf(&r->arena, "%s/%s", pod_group, e->d_name);
         }
     }
@@ -123,8 +124,8 @@ static int64_t number_in(const char *path)
     return digits && str_to_u64(digits, INT64_MAX, &n) == 0 ? (int64_t) n : -1;
 }
 
-/* The interfaces in the network namespace of the sandbox's first process. */
-static void read_links(const char *group, struct reading *r, struct entry *e)
+/* The interfaces in the network namespace of the group's first process; false: it has none. */
+static bool read_links(const char *group, struct reading *r, struct entry *e)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     struct pod_link links[MAX_LINKS];
@@ -138,6 +139,18 @@ static void read_links(const char *group, struct reading *r, struct entry *e)
         memcpy(copy, links, n * sizeof *copy);
         e->links = copy;
         e->n_links = n;
+    }
+    return n > 0;
+}
+
+/* The interfaces of a pod: a container has those of the sandbox, which in CRI-O has no process. */
+static void read_network(const struct stats_pod *p, struct reading *r, struct entry *e)
+{
+    const char *group = find_group(r, p->cgroup, p->sandbox);
+    bool found = group && read_links(group, r, e);
+    for (size_t i = 0; !found && i < p->n_containers; i++) {
+        group = find_group(r, p->cgroup, p->containers[i].id);
+        found = group && read_links(group, r, e);
     }
 }
 
@@ -206,9 +219,8 @@ static void add_pod(void *stats, const struct stats_pod *p)
     e->started_ms = p->started_ms;
     read_group(r, p->cgroup, &e->usage);
     e->pids = number_in(arena_printf(a, "%s/pids.current", group_dir(r, "pids", p->cgroup)));
-    const char *sandbox = p->host_network ? NULL : find_group(r, p->cgroup, p->sandbox);
-    if (sandbox) {
-        read_links(sandbox, r, e);
+    if (!p->host_network) {
+        read_network(p, r, e);
     }
     for (size_t i = 0; i < p->n_containers; i++) {
         add_container(r, p, &p->containers[i]);
