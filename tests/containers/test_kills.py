@@ -17,7 +17,7 @@ import pytest
 import containerd as containerdlib
 import netns
 from lab import run, wait_for
-from test_kubelet import IMAGE, NODE, SH, Cluster, ready
+from test_kubelet import IMAGE, NODE, SH, Cluster, lasting, ready
 
 PODS = "/api/v1/namespaces/default/pods"
 LONG = 300
@@ -102,7 +102,7 @@ class Host(Cluster):
 
     def left(self):
         """What the agent has to end with a pod: records, processes, mounts, directories and control groups."""
-        found = list(self.containers()) + [s for s in self.cd.shims() if containerdlib.descendants(s)]
+        found = list(self.containers()) + [s for s in self.cd.monitors() if containerdlib.descendants(s)]
         mounts = pathlib.Path(f"/proc/{self.cd.holder.pid}/mountinfo").read_text().splitlines()
         found += [m for m in mounts if "/kubelet/pods/" in m or "runtime.v2.task" in m]
         found += [*self.dir.glob("kubelet/pods/*"), *self.dir.glob("logs/*")]
@@ -112,8 +112,8 @@ class Host(Cluster):
 
     def forgotten(self):
         """What a runtime forgets that is killed while it makes a sandbox, and that it alone knows: network namespaces, and shims
-        without a process."""
-        return run(self.inside(["ls", "/run/netns"])).stdout.split(), self.cd.shims()
+        or conmons without a process."""
+        return self.cd.networks(), self.cd.monitors()
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def host():
                 pathlib.Path(keep).mkdir(parents=True, exist_ok=True)
                 for name in ("kubelet.log", "master.log"):
                     shutil.copy(h.dir / name, keep)
-                shutil.copy(h.cd.folder / "log", f"{keep}/containerd.log")
+                shutil.copy(h.cd.folder / "log", f"{keep}/runtime.log")
                 shutil.copytree(h.journal, f"{keep}/journal", dirs_exist_ok=True)
             h.stop()
 
@@ -232,7 +232,7 @@ def test_agent_and_runtime_killed_at_random(host):
     load.check()
     for name, was in before.items():
         now = host.running(name)
-        assert now["containerStatuses"] == was["containerStatuses"] and now["podIP"] == was["podIP"], (was, now)
+        assert lasting(now) == lasting(was) and now["podIP"] == was["podIP"], (was, now)
     print("kills", counts, "pods", load.n, "starts that a kill prevented", load.failed_starts, "ends that the runtime forgot", load.unknown)
     # A kill of the runtime meets at most what two steps make and end.
     most = IN_FLIGHT * (counts["runtime"] + counts["both"])

@@ -31,7 +31,7 @@ class Node(Cluster):
         self.start_kubelet(*args)
 
     def images(self):
-        return set(run(["ctr", "-a", self.cd.socket, "-n", "k8s.io", "images", "ls", "-q"]).stdout.split())
+        return self.cd.images()
 
     def conditions(self):
         return {c["type"]: c["status"] for c in self.get("node", NODE)["status"]["conditions"]}
@@ -185,8 +185,7 @@ def test_memory_pressure_evicts_in_order(node):
 def test_unused_images_are_collected(node, monkeypatch):
     for name, applet in (("localhost/used:1", "nc"), ("localhost/unused:1", "tr")):
         monkeypatch.setattr(containerdlib, "APPLETS", (*containerdlib.APPLETS, applet))  # another image
-        run(["ctr", "-a", node.cd.socket, "-n", "k8s.io", "images", "import", "--snapshotter", "native",
-             containerdlib.archive(node.cd.folder, name)])
+        node.cd.load(containerdlib.archive(node.cd.folder, name))
     node.pod("user", {"image": "localhost/used:1", "command": ["sleep", "3600"]})
     node.running("user")
     assert {"localhost/used:1", "localhost/unused:1", containerdlib.IMAGE} <= node.images()

@@ -26,8 +26,7 @@ class Cases(Cluster):
     def pid(self, name, container="c"):
         """Of the container's first process."""
         ident = self.container(name, container)["containerID"].split("//")[1]
-        lines = run(["ctr", "-a", self.cd.socket, "-n", "k8s.io", "tasks", "ls"]).stdout.splitlines()
-        return next(line.split()[1] for line in lines if line.startswith(ident))
+        return str(self.cd.pid(ident))
 
     def told(self, name, reason, text):
         """Waits for an Event of the pod."""
@@ -59,7 +58,7 @@ def a_cluster(kind=Cases):
 def cluster():
     with a_cluster() as c:
         image = containerdlib.archive(c.cd_dir, ENTRY, Entrypoint=["/bin/echo", "entry"], Cmd=["command"], User="user")
-        run(["ctr", "-a", c.cd.socket, "-n", "k8s.io", "images", "import", "--snapshotter", "native", image])
+        c.cd.load(image)
         yield c
 
 
@@ -316,7 +315,7 @@ def test_crun_instead_of_runc():
         assert c.output(name)[0].startswith("uid=1000")
         assert c.finished("bad", "Failed")["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
         ident = before["containerStatuses"][0]["containerID"].split("//")[1]
-        assert pathlib.Path(f"/run/containerd/runc/k8s.io/{ident}/status").exists(), "the state as crun keeps it"
+        assert (c.cd.oci_state() / ident / "status").exists(), "the state as crun keeps it"
         c.stop_kubelet(signal.SIGKILL)
         c.start_kubelet()
         c.pod("after", {"command": ["sleep", "3600"]})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/runtime against a real containerd: each call, its errors, events of exits, and a containerd that is killed."""
+"""src/runtime against a real runtime: each call, its errors, events of exits, and a runtime that is killed."""
 import pathlib
+import re
 import secrets
 import shutil
 import tempfile
@@ -21,7 +22,7 @@ def own():
     path = pathlib.Path(tempfile.mkdtemp(prefix="tenet-cri-"))
     c = None
     try:
-        c = ctd.Containerd(path)
+        c = ctd.start(path)
         yield c
     finally:
         if c:
@@ -73,9 +74,9 @@ def log_of(own, s, name="c"):
     return pathlib.Path(s["logs"], name, "0.log").read_text()
 
 
-def test_the_runtime_says_what_it_is(cri):
+def test_the_runtime_says_what_it_is(cri, own):
     version = cri("version")
-    assert version["name"] == "containerd" and version["version"]
+    assert version["name"] == own.NAME and version["version"]
     answer = cri("status")
     assert answer["runtime"] and answer["network"], answer
 
@@ -86,12 +87,12 @@ def test_a_sandbox_lives_and_goes(cri, own):
     sid = cri("run_sandbox", sandbox=s)["result"]
     listed = {x["id"]: x for x in cri("list_sandboxes")["result"]}[sid]
     assert (listed["name"], listed["namespace"], listed["uid"], listed["attempt"]) == ("web", "red", s["uid"], 0)
-    assert listed["ready"] and listed["labels"] == s["labels"] and listed["annotations"] == s["annotations"]
+    assert listed["ready"] and s["labels"].items() <= listed["labels"].items() and listed["annotations"] == s["annotations"]
     assert before <= listed["created"] <= time.time_ns()
     assert [x["id"] for x in cri("list_sandboxes", of=s["uid"])["result"]] == [sid]
     assert cri("list_sandboxes", of="another")["result"] == []
     full = cri("get_sandbox", of=sid)["result"][0]
-    assert full["ip"].startswith("10.77.") and full["network"] == 0 and full["labels"] == s["labels"]
+    assert full["ip"].startswith("10.77.") and full["network"] == 0 and s["labels"].items() <= full["labels"].items()
     cri("stop_sandbox", of=sid)
     assert not cri("get_sandbox", of=sid)["result"][0]["ready"]
     assert not {x["id"]: x for x in cri("list_sandboxes")["result"]}[sid]["ready"]
@@ -158,8 +159,7 @@ def test_a_sandbox_whose_process_dies_is_told(cri, own):
     s = sandbox(own)
     sid = cri("run_sandbox", sandbox=s)["result"]
     cri.drop_events()
-    shims = own.shims()
-    pids = [p for shim in shims for p in ctd.descendants(shim)]
+    pids = [p for monitor in own.monitors() for p in ctd.descendants(monitor)]
     assert len(pids) == 1, pids
     import os
     os.kill(pids[0], 9)
@@ -218,16 +218,16 @@ def test_a_log_is_opened_again(cri, own):
     wait_for("a line in the new file", lambda: path.exists() and "tick" in path.read_text())
 
 
-def test_images(cri):
+def test_images(cri, own):
     images = cri("list_images")["result"]
     assert any(ctd.IMAGE in i["tags"] for i in images)
     one = cri("get_image", of=ctd.IMAGE)["result"][0]
-    assert one["id"].startswith("sha256:") and one["size"] > 500000
+    assert re.fullmatch("(sha256:)?[0-9a-f]{64}", one["id"]) and one["size"] > 500000
     assert cri.fails("get_image", of="localhost/absent:1")[0] == "ENOENT"
     error, text = cri.fails("pull_image", of="127.0.0.1:1/absent:1")
     assert error in ("EIO", "ENOENT", "EAGAIN") and "absent" in text, (error, text)
     usage = wait_for("the usage of the images' file system", lambda: cri("image_filesystems")["result"])
-    assert usage[0]["mountpoint"].endswith("native")
+    assert usage[0]["mountpoint"].endswith(own.IMAGES)
     cri("remove_image", of="localhost/absent:1")
 
 
@@ -236,7 +236,7 @@ def test_failures_have_the_runtimes_words(cri, own):
     pathlib.Path(s["logs"], "c").mkdir(parents=True)
     sid = cri("run_sandbox", sandbox=s)["result"]
     error, text = cri.fails("create_container", of=sid, container=container(image="localhost/absent:1"), sandbox=s)
-    assert "absent" in text, (error, text)
+    assert "absent" in text or text == "image not known", (error, text)  # by CRI-O
     cid = cri("create_container", of=sid, container=container(command=["/bin/no-such-program"]), sandbox=s)["result"]
     error, text = cri.fails("start_container", of=cid)
     assert "no-such-program" in text and "no such file" in text, (error, text)

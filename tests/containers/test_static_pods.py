@@ -45,7 +45,7 @@ class StaticCluster(Cluster):
         self.cd_dir.mkdir()
         self.manifests = folder / "manifests"
         self.manifests.mkdir()
-        self.cd = containerdlib.Containerd(self.cd_dir)
+        self.cd = containerdlib.start(self.cd_dir)
         run(self.inside(["ip", "addr", "add", f"{NODE_IP}/32", "dev", "lo"]))  # a master takes no loopback address of a node
         self.port, self.master, self.kubelet = None, None, None
         self.start_master()
@@ -93,15 +93,13 @@ class StaticCluster(Cluster):
         wait_for(f"the mirror of {name} to be gone", lambda: not self.get("pod", f"{name}-{NODE}"))
         wait_for(f"the containers of {name} to be gone", lambda: not self.of(f"{name}-{NODE}"))
 
-    def of(self, name, *filters):
+    def of(self, name, container=None):
         """IDs of the containers and sandboxes of a pod, by the runtime alone."""
-        return run(["ctr", "-a", self.cd.socket, "-n", "k8s.io", "containers", "ls", "-q",
-                    ",".join([f'labels."io.kubernetes.pod.name"=={name}', *filters])]).stdout.split()
+        return self.cd.of(name, container)
 
     def main_container(self, name):
         """The ID of the container that runs; None: there is not exactly one."""
-        tasks = run(["ctr", "-a", self.cd.socket, "-n", "k8s.io", "tasks", "ls"]).stdout
-        found = [i for i in self.of(name, 'labels."io.kubernetes.container.name"==c') if re.search(rf"{i}\s+\d+\s+RUNNING", tasks)]
+        found = [i for i in self.of(name, "c") if self.cd.pid(i)]
         return found[0] if len(found) == 1 else None
 
 
@@ -140,7 +138,7 @@ def test_a_file_is_a_pod_with_a_mirror(cluster):
     assert (owner["kind"], owner["name"], owner["uid"], owner["controller"]) == ("Node", NODE, node["metadata"]["uid"], True)
     assert {"operator": "Exists", "effect": "NoExecute"} in pod["spec"]["tolerations"] and pod["metadata"]["labels"] == {"app": "web"}
     assert pod["metadata"]["uid"] != notes[MIRROR]
-    uids = {cluster.labels(i)["io.kubernetes.pod.uid"] for i in cluster.of(name)}
+    uids = {cluster.cd.labels(i)["io.kubernetes.pod.uid"] for i in cluster.of(name)}
     assert uids == {notes[MIRROR]}
     # By the mirror's name and UID its streams reach the static pod.
     assert wait_for("its log", lambda: cluster.kubectl("logs", name, check=False).stdout) == "one\n"
@@ -263,12 +261,29 @@ def test_pods_by_http(cluster):
         cluster.start_kubelet()
 
 
+def test_what_containers_use_is_told(cluster):
+    name = cluster.manifest("uses", "one")
+    cluster.running(name)
+
+    def look():
+        text = cluster.kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/stats/summary", check=False).stdout
+        pod = next((p for p in json.loads(text or "{}").get("pods", []) if p["podRef"]["name"] == name), {})
+        return pod if pod.get("containers") else None
+    pod = wait_for("its statistics", look)
+    container = pod["containers"][0]
+    assert container["name"] == "c" and container["memory"]["workingSetBytes"] > 0, pod
+    group = next(pathlib.Path("/sys/fs/cgroup/memory").glob(f"{cluster.cd.cgroup}/kubepods/**/{cluster.cd.GROUP.format(cluster.main_container(name))}"))
+    assert int((group / "memory.usage_in_bytes").read_text()) >= container["memory"]["workingSetBytes"], "conmon's are not its own"
+    assert [i["name"] for i in pod["network"]["interfaces"]] == ["eth0"], pod
+    cluster.remove("uses")
+
+
 def test_they_run_without_a_master(cluster):
     name = cluster.manifest("alone")
     cluster.running(name)
     container = cluster.main_container(name)
     cluster.stop_master()
-    run(["ctr", "-a", cluster.cd.socket, "-n", "k8s.io", "tasks", "kill", "-s", "KILL", container])
+    cluster.cd.slay(container)
     restarted = wait_for("it to be started again", lambda: (i := cluster.main_container(name)) and i != container and i)
     # The kubelet starts without a master, and takes over what runs.
     cluster.stop_kubelet(signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exec, attach, port-forward, cp and logs: kubectl and Python's client, `tenet master`, the kubelet's server, a real containerd."""
+"""exec, attach, port-forward, cp and logs: kubectl and Python's client, `tenet master`, the kubelet's server, a real runtime."""
 import base64
 import contextlib
 import gzip
@@ -24,6 +24,7 @@ import time
 import grpc
 import pytest
 
+import containerd as containerdlib
 import lab as lablib
 import netns
 from lab import TENET, run, wait_for
@@ -38,12 +39,12 @@ SCRIPT = "trap 'exit 0' TERM; echo out-1; sleep 0.2; echo err-1 >&2; sleep 0.2; 
 
 
 class World:
-    """A network namespace with a master, a containerd, a kubelet's server, and one pod on it."""
+    """A network namespace with a master, a runtime, a kubelet's server, and one pod on it."""
 
     def __init__(self, folder):
         self.folder = folder
         self.ns = f"tenet-streams-{secrets.token_hex(4)}"
-        self.procs, self.table, self.sandboxes = [], {}, []
+        self.procs, self.table, self.sandboxes, self.runtime = [], {}, [], None
         run(["ip", "netns", "add", self.ns])
         self.inside("ip", "link", "set", "lo", "up")
         self.inside("ip", "link", "add", "node0", "type", "veth", "peer", "name", "node1")
@@ -102,31 +103,14 @@ class World:
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
         return file
 
-    def start_containerd(self):
-        self.socket = self.folder / "c.sock"
-        (self.folder / "config.toml").write_text(f"""
-version = 2
-root = "{self.folder}/root"
-state = "{self.folder}/state"
-[grpc]
-address = "{self.socket}"
-[ttrpc]
-address = "{self.folder}/t.sock"
-[plugins."io.containerd.internal.v1.opt"]
-path = "{self.folder}/opt"
-[plugins."io.containerd.grpc.v1.cri"]
-sandbox_image = "localhost/box:1"
-restrict_oom_score_adj = true
-disable_apparmor = true
-[plugins."io.containerd.grpc.v1.cri".cni]
-conf_dir = "{self.folder}/net.d"
-[plugins."io.containerd.grpc.v1.cri".containerd]
-snapshotter = "native"
-""")
-        self.daemon("containerd", "unshare", "-m", "containerd", "--config", self.folder / "config.toml", ready="containerd successfully booted")
+    def start_runtime(self):
+        folder = self.folder / self.ns
+        folder.mkdir()
+        self.runtime = containerdlib.start(folder, netns=f"/run/netns/{self.ns}")
+        self.socket = self.runtime.socket
         self.channel = grpc.insecure_channel(f"unix:{self.socket}")
         wait_for("CRI", self.is_serving)
-        run(["ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", "--snapshotter", "native", self.image()])
+        self.runtime.load(self.image())
 
     def is_serving(self):
         try:
@@ -269,10 +253,9 @@ api = kubernetes.client.CoreV1Api()
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait(20)
+        if self.runtime:
+            self.runtime.stop()
         run(["ip", "netns", "del", self.ns], check=False)
-        # containerd leaves the pods' groups behind.
-        for group in sorted(pathlib.Path("/sys/fs/cgroup").glob(f"*/{self.ns}/**/"), reverse=True):
-            group.rmdir()
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +264,7 @@ def world():
     w = World(folder)
     try:
         w.start_master()
-        w.start_containerd()
+        w.start_runtime()
         w.start_node()
         w.kubectl("create", "namespace", "red")
         w.kubectl("create", "namespace", "blue")
@@ -351,7 +334,7 @@ def test_large_output_is_complete(world, transport):
 
 
 def test_memory_is_bounded_while_a_client_does_not_read(world, transport):
-    master, kubelet = world.procs[0].pid, world.procs[2].pid
+    master, kubelet = world.procs[0].pid, world.procs[1].pid
 
     def rss(pid):
         return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
@@ -939,7 +922,7 @@ def test_what_follows_a_refused_upgrade_is_no_request_of_the_node(world):
 
 def test_malformed_frames_end_their_connection_only(world):
     """Frames that break the protocols, bombs and floods: the servers go on, and their memory does not grow."""
-    master, kubelet = world.procs[0], world.procs[2]
+    master, kubelet = world.procs[0], world.procs[1]
     for junk in (b"\x00" * 100, b"\xff" * 4096, b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff" + b"x" * 100,
                  b"\x89\x80abcd" * 20000, b"\x82\x81abcd" + bytes([99 ^ ord("a")])):
         with world.raw_tls() as sock:

@@ -29,6 +29,9 @@ def needed():
     for program in ("containerd", "runc", "busybox"):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
+    if os.environ.get("TENET_TEST_CRIO"):
+        import crio
+        crio.needed()
     root = pathlib.Path("/sys/fs/cgroup")
     unified = (root / "cgroup.controllers").exists()
     probe = (root if unified else root / "pids") / f"tenet-probe-{os.getpid()}"
@@ -75,12 +78,25 @@ def layer(folder):
     return path
 
 
+def program_layer(folder, program, name):
+    """A layer with one program."""
+    path = folder / "layer.tar"
+    with tarfile.open(path, "w") as t:
+        t.add(program, name, filter=lambda i: setattr(i, "mode", 0o755) or i)
+    return path
+
+
 def archive(folder, name=IMAGE, **settings):
-    """An image of busybox, in the form of "docker save", with these settings ("Entrypoint", "User")."""
-    data = layer(folder).read_bytes()
+    """An image of busybox, with these settings ("Entrypoint", "User")."""
+    return packed(folder, name, layer(folder), **{"Cmd": ["/bin/sleep", "3600"], **settings})
+
+
+def packed(folder, name, layer_file, **settings):
+    """An image of one layer, in the form of "docker save"."""
+    data = layer_file.read_bytes()
     config = json.dumps({
         "architecture": os.uname().machine.replace("x86_64", "amd64").replace("aarch64", "arm64"), "os": "linux",
-        "config": {"Cmd": ["/bin/sleep", "3600"], "Env": ["PATH=/bin"], **settings},
+        "config": {"Env": ["PATH=/bin"], **settings},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(data).hexdigest()}"]}}).encode()
     file = hashlib.sha256(config).hexdigest() + ".json"
     manifest = json.dumps([{"Config": file, "RepoTags": [name], "Layers": ["l.tar"]}]).encode()
@@ -93,17 +109,44 @@ def archive(folder, name=IMAGE, **settings):
     return path
 
 
-class Containerd:
-    """Runs in a network and a mount namespace of its own; 'stop' ends its shims and unmounts what they had."""
+def start(folder, runtime="runc", netns=None):
+    """The runtime that the tests are for: a containerd, or the CRI-O that TENET_TEST_CRIO names."""
+    if os.environ.get("TENET_TEST_CRIO"):
+        import crio
+        return crio.Crio(folder, runtime, netns)
+    return Containerd(folder, runtime, netns)
 
-    def __init__(self, folder, runtime="runc"):
-        self.folder, self.socket, self.cgroup, self.runtime = folder, folder / "c.sock", folder.name, runtime
+
+class Containerd:
+    """Runs in a network and a mount namespace of its own; 'stop' ends its shims and unmounts what they had.
+
+    'netns' is the path of the network namespace, if it is not to make one."""
+
+    NAME = "containerd"
+    IMAGES = "native"
+    GROUP = "{}"  # the control group of a container in that of its pod
+
+    def __init__(self, folder, runtime="runc", netns=None):
+        self.folder, self.socket, self.cgroup, self.runtime, self.netns = folder, folder / "c.sock", folder.name, runtime, netns
         self.endpoint = f"unix://{self.socket}"
         (folder / "net.d").mkdir()
         (folder / "net.d" / "10-test.conflist").write_text(json.dumps({
             "cniVersion": "1.0.0", "name": "test", "plugins": [
                 {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipam": {
                     "type": "host-local", "dataDir": str(folder / "ipam"), "ranges": [[{"subnet": "10.77.0.0/16"}]]}}]}))
+        self.configure()
+        self.log = open(folder / "log", "w+")
+        self.hold()
+        self.proc = None
+        try:
+            self.start()
+            self.load_first()
+        except BaseException:
+            self.stop()
+            raise
+
+    def configure(self):
+        folder = self.folder
         (folder / "config.toml").write_text(f"""
 version = 2
 root = "{folder}/root"
@@ -127,50 +170,127 @@ snapshotter = "native"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-BinaryName = "{runtime}"
+BinaryName = "{self.runtime}"
 """)
-        self.log = open(folder / "log", "w+")
-        self.hold()
-        self.proc = None
-        self.start()
-        run(["ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", "--snapshotter", "native", archive(folder)])
+
+    def holder_commands(self):
+        return "true"
+
+    def command(self):
+        return ["containerd", "--config", self.folder / "config.toml"]
+
+    def answers(self):
+        return self.ctr("version", check=False).returncode == 0
+
+    def load_first(self):
+        self.load(archive(self.folder))
 
     def hold(self):
         """Makes its namespaces."""
         # crun 1.8 refuses a machine with both versions of cgroups mounted.
         alone = "{ ! mountpoint -q /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified; } && " if self.runtime == "crun" else ""
-        self.holder = subprocess.Popen(["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c",
-                                        f"{alone}ip link set lo up && mkdir -p /run/netns && mount -t tmpfs none /run/netns && echo ready && exec sleep infinity"],
+        enter = ["nsenter", f"--net={self.netns}", "unshare"] if self.netns else ["unshare", "--net"]
+        self.holder = subprocess.Popen([*enter, "--mount", "--propagation", "private", "sh", "-c",
+                                        f"{alone}ip link set lo up && mkdir -p /run/netns && mount -t tmpfs none /run/netns && "
+                                        f"{self.holder_commands()} && echo ready && exec sleep infinity"],
                                        stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "ready\n"
 
+    def inside(self, argv):
+        return ["nsenter", "-t", str(self.holder.pid), "--net", "--mount", *map(str, argv)]
+
     def start(self):
-        self.proc = subprocess.Popen(["nsenter", "-t", str(self.holder.pid), "--net", "--mount",
-                                      "containerd", "--config", self.folder / "config.toml"], stdout=self.log, stderr=self.log)
-        wait_for("containerd", lambda: run(["ctr", "-a", self.socket, "version"], check=False).returncode == 0)
+        self.proc = subprocess.Popen(self.inside(self.command()), stdout=self.log, stderr=self.log)
+
+        def look():
+            assert self.proc.poll() is None, (self.folder / "log").read_text()[-4000:]
+            return self.answers()
+        wait_for(self.NAME, look)
 
     def kill(self):
-        """As a crash: its shims and their containers go on."""
+        """As a crash: the containers and their monitors go on."""
         self.proc.kill()
         self.proc.wait()
 
-    def shims(self):
-        """Their process ids, by the address in their arguments."""
+    # ---- by the runtime alone, without CRI ----
+
+    def ctr(self, *args, check=True):
+        return run(["ctr", "-a", self.socket, "-n", "k8s.io", *args], check=check)
+
+    def load(self, file):
+        """Imports an archive of images."""
+        self.ctr("images", "import", "--snapshotter", "native", file)
+
+    def tag(self, source, target):
+        self.ctr("images", "tag", source, target)
+
+    def images(self):
+        """Their names."""
+        return set(self.ctr("images", "ls", "-q").stdout.split())
+
+    def containers(self):
+        """The ids of containers and sandboxes."""
+        return self.ctr("containers", "ls", "-q").stdout.split()
+
+    def of(self, pod, container=None):
+        """The ids of a pod's containers and sandboxes, or of its containers with this name."""
+        more = [f'labels."io.kubernetes.container.name"=={container}'] if container else []
+        return self.ctr("containers", "ls", "-q", ",".join([f'labels."io.kubernetes.pod.name"=={pod}', *more])).stdout.split()
+
+    def labels(self, ident):
+        return json.loads(self.ctr("containers", "info", ident).stdout)["Labels"]
+
+    def sandbox(self, pod):
+        """The id of a pod's only sandbox."""
+        return next(i for i in self.of(pod) if self.labels(i).get("io.cri-containerd.kind") == "sandbox")
+
+    def pid(self, ident):
+        """Of the container's first process; 0: it does not run."""
+        lines = [line.split() for line in self.ctr("tasks", "ls").stdout.splitlines()]
+        return next((int(pid) for i, pid, state in lines if i == ident and state == "RUNNING"), 0)
+
+    def slay(self, ident):
+        """Kills the first process of a container or sandbox."""
+        pid = self.pid(ident)
+        assert pid, f"{ident} does not run"
+        os.kill(pid, signal.SIGKILL)
+
+    def exec(self, ident, argv, check=True):
+        """Runs a command of busybox in a container."""
+        return self.ctr("tasks", "exec", "--exec-id", f"t{time.monotonic_ns()}", ident, "/bin/busybox", *argv, check=check)
+
+    def oci_state(self):
+        """The folder in which runc or crun keeps what it knows of containers."""
+        return pathlib.Path("/run/containerd/runc/k8s.io")
+
+    # ---- ends ----
+
+    @staticmethod
+    def processes(name, argument):
+        """The ids of processes whose program's name has 'name', and whose arguments have 'argument'."""
         found = []
         for p in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 argv = p.read_bytes().split(b"\0")
             except OSError:
                 continue
-            if b"shim" in argv[0] and str(self.socket).encode() in b" ".join(argv):
+            if name in argv[0] and argument in b" ".join(argv):
                 found.append(int(p.parent.name))
         return found
+
+    def monitors(self):
+        """The ids of the shims, by the address in their arguments."""
+        return self.processes(b"shim", str(self.socket).encode())
+
+    def networks(self):
+        """The names of the network namespaces of sandboxes."""
+        return run(self.inside(["ls", "/run/netns"])).stdout.split()
 
     def stop(self):
         self.proc.terminate()
         self.proc.wait(30)
-        for pid in self.shims():
-            # The shim's children are the containers of its pod.
+        for pid in self.monitors():
+            # The monitor's children are containers.
             tree = [pid, *descendants(pid)]
             for one in tree:
                 try:
@@ -180,7 +300,7 @@ BinaryName = "{runtime}"
         self.holder.kill()
         self.holder.wait()
         self.holder.stdout.close()
-        # containerd leaves the cgroups of sandboxes behind, in every hierarchy.
+        # The runtimes leave the cgroups of sandboxes behind, in every hierarchy.
         for path in [*pathlib.Path("/sys/fs/cgroup").glob(self.cgroup), *pathlib.Path("/sys/fs/cgroup").glob(f"*/{self.cgroup}")]:
             for one in [*sorted(path.rglob("*/"), key=lambda p: -len(p.parts)), path]:
                 wait_for(f"{one} to be empty", lambda one=one: is_removed(one))  # those who were killed end a little later
