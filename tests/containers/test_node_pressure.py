@@ -208,7 +208,8 @@ def test_runtime_classes_choose_the_handler(node):
     node.pod("other", {"command": ["sleep", "3600"]}, runtimeClassName="other")
     node.running("plain")
     assert node.get("pod", "plain")["spec"]["overhead"] == {"cpu": "100m"}
-    wait_for("the runtime's words", lambda: 'no runtime for "not-there" is configured' in node.events("other").get("FailedCreatePodSandBox", ""))
+    words = 'no runtime for "not-there" is configured|failed to find runtime handler not-there'
+    wait_for("the runtime's words", lambda: re.search(words, node.events("other").get("FailedCreatePodSandBox", "")))
     # A class that is gone when the pod starts.
     node.stop_kubelet()
     runtime_class("gone", "runc")

@@ -225,10 +225,13 @@ def test_images(cri, own):
     assert re.fullmatch("(sha256:)?[0-9a-f]{64}", one["id"]) and one["size"] > 500000
     assert cri.fails("get_image", of="localhost/absent:1")[0] == "ENOENT"
     error, text = cri.fails("pull_image", of="127.0.0.1:1/absent:1")
-    assert error in ("EIO", "ENOENT", "EAGAIN") and "absent" in text, (error, text)
+    assert error in ("EIO", "ENOENT", "EAGAIN") and re.search("absent|127.0.0.1:1/", text), (error, text)
     usage = wait_for("the usage of the images' file system", lambda: cri("image_filesystems")["result"])
     assert usage[0]["mountpoint"].endswith(own.IMAGES)
-    cri("remove_image", of="localhost/absent:1")
+    if own.NAME == "cri-o":
+        assert cri.fails("remove_image", of="localhost/absent:1")[1] == "image not known"
+    else:
+        cri("remove_image", of="localhost/absent:1")
 
 
 def test_failures_have_the_runtimes_words(cri, own):
@@ -237,12 +240,19 @@ def test_failures_have_the_runtimes_words(cri, own):
     sid = cri("run_sandbox", sandbox=s)["result"]
     error, text = cri.fails("create_container", of=sid, container=container(image="localhost/absent:1"), sandbox=s)
     assert "absent" in text or text == "image not known", (error, text)  # by CRI-O
-    cid = cri("create_container", of=sid, container=container(command=["/bin/no-such-program"]), sandbox=s)["result"]
-    error, text = cri.fails("start_container", of=cid)
+    spec = container(command=["/bin/no-such-program"])
+    if own.NAME == "cri-o":  # begins the process, up to its program, when it makes the container
+        error, text = cri.fails("create_container", of=sid, container=spec, sandbox=s)
+    else:
+        cid = cri("create_container", of=sid, container=spec, sandbox=s)["result"]
+        error, text = cri.fails("start_container", of=cid)
+        assert status(cri, cid)["reason"] == "StartError"
     assert "no-such-program" in text and "no such file" in text, (error, text)
-    assert status(cri, cid)["reason"] == "StartError"
-    error, text = cri.fails("run_sandbox", sandbox=s)
-    assert "reserved" in text or "reserve" in text, text
+    if own.NAME == "cri-o":  # answers with the sandbox that has the name
+        assert cri("run_sandbox", sandbox=s)["result"] == sid
+    else:
+        error, text = cri.fails("run_sandbox", sandbox=s)
+        assert "reserved" in text or "reserve" in text, text
 
 
 def test_a_runtime_that_is_killed(cri, own):

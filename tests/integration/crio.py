@@ -22,7 +22,9 @@ EVENTS = os.environ.get("TENET_TEST_CRIO_EVENTS", "yes") != "no"
 INFRA = os.environ.get("TENET_TEST_CRIO_INFRA", "no") == "yes"
 
 OF_THE_LAB = "`tenet lab` starts containerd itself"
+EXIT_WHILE_IT_STARTS = "CRI-O 1.26 says for ever that a container runs which ends between its start's look at it and its watch of exits"
 LEFT_OUT = {
+    "test_kills.test_agent_and_runtime_killed_at_random": EXIT_WHILE_IT_STARTS,
     "test_lab_containers": OF_THE_LAB,
 }
 NO_PROCESS = "a sandbox has no process, as drop_infra_ctr is true; TENET_TEST_CRIO_INFRA=yes runs it"
