@@ -163,8 +163,7 @@ def test_a_sandbox_whose_process_dies_is_told(cri, own):
     assert len(pids) == 1, pids
     import os
     os.kill(pids[0], 9)
-    cri.event(lambda e: e.get("sandbox") == sid and not e.get("container"))
-    assert not cri("get_sandbox", of=sid)["result"][0]["ready"]
+    cri.event(lambda e: e.get("sandbox") == sid and not e.get("container") and not cri("get_sandbox", of=sid)["result"][0]["ready"])
 
 
 def test_security_and_resources(cri, own):
