@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#define NS_PER_S INT64_C(1000000000)
-
 /* The word before the next blank; moves '*at' behind the blank. */
 static bool take_word(const char **at, const char *end, const char **ret, size_t *ret_size)
 {
