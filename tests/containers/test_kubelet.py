@@ -144,8 +144,10 @@ class Cluster:
         return [line.split(" ", 3)[3] for line in text.splitlines()]
 
     def events(self, name):
+        """The last message of each reason."""
         items = json.loads(self.kubectl("get", "events", "-o", "json").stdout)["items"]
-        return {e["reason"]: e["message"] for e in items if e["involvedObject"]["name"] == name}
+        return {e["reason"]: e["message"] for e in sorted(items, key=lambda e: int(e["metadata"]["resourceVersion"]))
+                if e["involvedObject"]["name"] == name}
 
     def delete(self, name, *args):
         self.kubectl("delete", "pod", name, "--wait=false", *args)
