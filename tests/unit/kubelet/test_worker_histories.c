@@ -11,6 +11,7 @@
 #include "pods_rig.h"
 #include "virtual_time.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -704,10 +705,18 @@ static void stay_at_rest(void)
     }
 }
 
+static int print_path(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    fprintf(stderr, "left: %s\n", path);
+    return 0;
+}
+
 static void check_nothing_is_left(void)
 {
     const char *what = pods_rig_left(&t.rig);
     if (what) {
+        nftw(t.rig.root, print_path, 16, FTW_PHYS);
+        nftw(t.rig.logs, print_path, 16, FTW_PHYS);
         give_up(NULL, NULL, what);
     }
 }
