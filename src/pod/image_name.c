@@ -8,7 +8,7 @@
 
 #define DEFAULT_HOST "docker.io"
 #define OLD_DEFAULT_HOST "index.docker.io"
-#define NAME_MAX_SIZE 255 /* Of host and path, completed. */
+#define NAME_MAX_SIZE 255 /* The largest size of a completed host and path. */
 #define TAG_MAX_SIZE 128
 #define DIGEST_MIN_DIGITS 32
 #define SHA256_DIGITS 64

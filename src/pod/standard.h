@@ -25,8 +25,8 @@ struct pod_standard {
     uint64_t minor; /* N of v1.N; POD_STANDARD_LATEST: the newest checks there are. */
 };
 
-/* What a namespace asks for: 'enforce' refuses pods, 'audit' writes into the audit log, 'warn'
- * answers with warnings. */
+/* The standards that a namespace asks for: 'enforce' refuses pods, 'audit' writes into the audit
+ * log, 'warn' answers with warnings. */
 struct pod_policy {
     struct pod_standard enforce, audit, warn;
 };

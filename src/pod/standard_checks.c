@@ -379,7 +379,7 @@ static const char *check_proc_mount(const struct json *pod, struct strbuf *detai
     return "procMount";
 }
 
-/* What the SELinux options of a pod and its containers say that they may not. */
+/* The forbidden SELinux options of a pod and its containers. */
 struct selinux {
     struct names types;
     bool user, role;

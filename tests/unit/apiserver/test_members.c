@@ -67,7 +67,7 @@ static void a_group_is_had_once(void **state)
     members_free(m);
 }
 
-/* However they came into the store. */
+/* Objects with such names may be in the store: another program wrote them. */
 static void names_of_the_system_never_count(void **state)
 {
     static const char *const groups[] = {"system:masters",

@@ -23,7 +23,7 @@
 #define POD_BODY(name, more)                                                                       \
     "{'metadata': {'name': '" name "'}, 'spec': {'containers': [{'name': 'c', 'image': 'i:1'" more \
     "}]}}"
-/* What restricted refuses of such a pod. */
+/* The message by which the level restricted refuses such a pod. */
 #define OPEN_REASONS                                                                       \
     "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, " \
     "seccompProfile"

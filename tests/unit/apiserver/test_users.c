@@ -218,7 +218,7 @@ static void a_user_made_again_inherits_no_identity(void **state)
     put_in(h, "POST", MAPPINGS, MAP("ldap:r", "r1"), 201);
     expect_mapping("ldap:r", "r1");
     expect_list("users/r1", "identities", "ldap:r");
-    /* Nor does an identity that is made again have its former user. */
+    /* An identity that is made again does not have its former user. */
     put_in(h, "DELETE", PATH "identities/ldap:r", "", 200);
     expect_mapping("ldap:r", "");
     make_identity("ldap", "r");

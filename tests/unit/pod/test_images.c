@@ -111,7 +111,7 @@ static void long_names_are_judged_when_completed(void **state)
 {
     static const struct {
         const char *host;
-        int size; /* Of the path. */
+        int size; /* The path's size. */
         bool good;
     } table[] = {
         {"h.io/", 250, true},

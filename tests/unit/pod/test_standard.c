@@ -17,7 +17,7 @@ static const struct pod_check *check_in(const char *id, uint64_t minor)
     return found;
 }
 
-/* What the check says of the pod, "" when nothing; owned. */
+/* The check's message about the pod, "" without one; owned. */
 static char *said(const char *id, uint64_t minor, const char *pod)
 {
     CLEANUP(json_free) struct json *v = from(pod);

@@ -251,32 +251,32 @@ static struct runtime_exec_result exceed_time(void *ctx, const struct fake_conta
     return (struct runtime_exec_result){"", text, 0, sizeof text - 1, -1};
 }
 
-/* As CRI-O answers. */
-static void test_a_command_that_exceeds_its_time(void **state)
+/* Runs the command "/bin/x" in a container, and waits for its end. */
+static void exec_in_one(struct fixture *f, const struct fake_cri_ops *ops)
 {
-    static const struct fake_cri_ops ops = {.exec = exceed_time};
     static const char *const cmd[] = {"/bin/x"};
-    struct fixture *f = *state;
     char s[80], c[80];
-    fake_cri_set_ops(f->fake, &ops, NULL);
+    fake_cri_set_ops(f->fake, ops, NULL);
     open_runtime(f);
     run_one(f, s, c);
     runtime_exec_sync(f->runtime, c, cmd, 1, 1, on_exec, f);
     wait_for(f, &f->ended);
+}
+
+/* CRI-O answers with the code -1. */
+static void test_a_command_that_exceeds_its_time(void **state)
+{
+    static const struct fake_cri_ops ops = {.exec = exceed_time};
+    struct fixture *f = *state;
+    exec_in_one(f, &ops);
     assert_int_equal(f->error, -ETIMEDOUT);
 }
 
 static void test_commands_images_and_status(void **state)
 {
     static const struct fake_cri_ops ops = {.exec = say_command};
-    static const char *const cmd[] = {"/bin/x"};
     struct fixture *f = *state;
-    char s[80], c[80];
-    fake_cri_set_ops(f->fake, &ops, NULL);
-    open_runtime(f);
-    run_one(f, s, c);
-    runtime_exec_sync(f->runtime, c, cmd, 1, 1, on_exec, f);
-    wait_for(f, &f->ended);
+    exec_in_one(f, &ops);
     assert_string_equal(f->id, "/bin/x");
     assert_int_equal(f->n, 4);
     runtime_get_image(f->runtime, "absent", on_images, f);
