@@ -196,9 +196,11 @@ static void watch_broken(struct reflector *r, const char *error)
 /* Handles one event; false: the reflector was freed. */
 static bool take_event(struct reflector *r, const char *text, size_t size)
 {
+    /* It is large, and no listener reads it. */
+    static const char *const without[] = {"object", "metadata", "managedFields", NULL};
     CLEANUP(json_free) struct json *event = NULL;
     struct err e = {0};
-    if (json_parse(text, size, &event, &e) < 0) {
+    if (json_parse_without(text, size, without, &event, &e) < 0) {
         err_prefix(&e, "an event of the watch is not JSON");
         watch_broken(r, e.text);
         return true;

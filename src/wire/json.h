@@ -26,6 +26,10 @@ struct json;
  * with line and column in '*e'.  '*ret' untouched on failure, owned by the caller on success. */
 #define JSON_MAX_DEPTH 64
 int json_parse(const char *text, size_t size, struct json **ret, struct err *e);
+/* The same without one member, whose value is an object or array: 'without' has the keys that lead
+ * to it from the outermost object, NULL at the end.  Its value is passed over, and not checked. */
+int json_parse_without(const char *text, size_t size, const char *const *without, struct json **ret,
+                       struct err *e);
 /* The same for a stream of values: parses the first value of 'text' and stores in '*ret_used' the
  * bytes it took (leading white space included).  -EAGAIN: the value is not complete yet. */
 int json_parse_first(const char *text, size_t size, struct json **ret, size_t *ret_used,

@@ -59,6 +59,18 @@ static inline const char *json_key_text(const union json_key *k)
 
 /* A key with an owned copy of 's'. */
 union json_key json_key_make(const char *s, size_t size);
+/* Whether one of the eight bytes at 's' needs more than copying in a string: the quote, the
+ * backslash, controls, all but ASCII.  A subtraction sets the highest bit of a byte that is too
+ * small for it.  As it borrows from the next byte, the answer may also be true without need. */
+static inline bool json_any_special(const void *s)
+{
+    const uint64_t ones = 0x0101010101010101, high = 0x80 * ones;
+    uint64_t x;
+    memcpy(&x, s, sizeof x);
+    uint64_t quotes = x ^ '"' * ones, slashes = x ^ '\\' * ones;
+    return (x | (x - 0x20 * ones) | (quotes - ones) | (slashes - ones)) & high;
+}
+
 static inline void json_key_free(union json_key *k)
 {
     if (k->tag) {

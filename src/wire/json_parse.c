@@ -10,6 +10,7 @@
 struct level {
     bool is_object;
     size_t start; /* Index of the first child on the stack. */
+    int on_path;  /* Keys of 'without' that lead here; negative: another path. */
 };
 
 struct parser {
@@ -19,7 +20,8 @@ struct parser {
     size_t n, stack_cap, key_cap;
     struct level level[JSON_MAX_DEPTH];
     size_t depth;
-    bool stream; /* More input may follow the text. */
+    bool stream;                /* More input may follow the text. */
+    const char *const *without; /* Path of the member to leave out; NULL: none. */
     struct err *e;
 };
 
@@ -250,18 +252,6 @@ static bool is_special(char c)
     return u < 0x20 || u >= 0x80 || u == '"' || u == '\\';
 }
 
-/* Whether one of the eight bytes at 's' is special: a subtraction sets the highest bit of a byte
- * that is too small for it.  As it borrows from the next byte, the answer may also be true without
- * need. */
-static bool any_special(const char *s)
-{
-    const uint64_t ones = 0x0101010101010101, high = 0x80 * ones;
-    uint64_t x;
-    memcpy(&x, s, sizeof x);
-    uint64_t quotes = x ^ '"' * ones, slashes = x ^ '\\' * ones;
-    return (x | (x - 0x20 * ones) | (quotes - ones) | (slashes - ones)) & high;
-}
-
 /* Checks the string whose opening quote is at p->at, up to its closing quote.
  * '*ret_size': its bytes once decoded; '*ret_escaped': it has escapes.  p->at is then the
  * first byte after the closing quote. */
@@ -272,7 +262,7 @@ static int string_check(struct parser *p, const char **ret_start, size_t *ret_si
     size_t saved = 0; /* Bytes that decoding saves. */
     bool escaped = false;
     for (;;) {
-        while (p->end - s >= 8 && !any_special(s)) {
+        while (p->end - s >= 8 && !json_any_special(s)) {
             s += 8;
         }
         while (s < p->end && !is_special(*s)) {
@@ -433,6 +423,32 @@ static int parse_key(struct parser *p)
     return 0;
 }
 
+/* How many keys of 'without' lead to the member whose key is on top of the stack. */
+static int keys_on_path(const struct parser *p, const struct level *l)
+{
+    if (!p->without || l->on_path < 0 || !l->is_object) {
+        return -1;
+    }
+    const char *want = p->without[l->on_path], *key = p->key_at[p->n - 1] + 1;
+    size_t size = strlen(want);
+    return (size_t) (p->end - key) > size && memcmp(key, want, size) == 0 && key[size] == '"'
+               ? l->on_path + 1
+               : -1;
+}
+
+/* Passes the container at p->at, and removes its member from the stack. */
+static int leave_out(struct parser *p)
+{
+    struct json_scan scan = {0};
+    size_t size = json_scan_feed(&scan, p->at, (size_t) (p->end - p->at));
+    if (!size) {
+        return fail_end(p);
+    }
+    p->at += size;
+    json_key_free(&p->stack[--p->n].key);
+    return 0;
+}
+
 /* Turns the children of the innermost container into its value. */
 static int close_container(struct parser *p, struct json **ret)
 {
@@ -463,7 +479,7 @@ static int parse_value(struct parser *p, struct json **ret)
             return fail_end(p);
         }
         struct json *v = NULL;
-        int r = 0;
+        int r = 0, on_path = l ? -1 : 0;
         if (first && *p->at == (l->is_object ? '}' : ']')) {
             p->at++;
             r = close_container(p, &v);
@@ -476,21 +492,27 @@ static int parse_value(struct parser *p, struct json **ret)
                 if (p->at == p->end) {
                     return fail_end(p);
                 }
+                on_path = keys_on_path(p, l);
             } else if (l) {
                 push(p, p->at, no_key);
             }
-            if (*p->at == '{' || *p->at == '[') {
+            if ((*p->at == '{' || *p->at == '[') && on_path > 0 && !p->without[on_path]) {
+                r = leave_out(p);
+            } else if (*p->at == '{' || *p->at == '[') {
                 if (p->depth == JSON_MAX_DEPTH) {
                     return fail_at(p, p->at, "nested too deeply");
                 }
-                p->level[p->depth++] = (struct level){.is_object = *p->at == '{', .start = p->n};
+                p->level[p->depth++] =
+                    (struct level){.is_object = *p->at == '{', .start = p->n, .on_path = on_path};
                 p->at++;
                 first = true;
                 continue;
+            } else {
+                r = parse_scalar(p, &v);
             }
-            r = parse_scalar(p, &v);
         }
-        /* 'v' is complete: store it, and close the containers that it completes. */
+        /* 'v' is complete (NULL: left out): store it, and close the containers that it
+         * completes. */
         for (first = false;; p->at++) {
             if (r < 0) {
                 return r;
@@ -499,7 +521,9 @@ static int parse_value(struct parser *p, struct json **ret)
                 *ret = v;
                 return 0;
             }
-            p->stack[p->n - 1].v = v;
+            if (v) {
+                p->stack[p->n - 1].v = v;
+            }
             l = &p->level[p->depth - 1];
             skip_space(p);
             if (p->at == p->end) {
@@ -532,9 +556,10 @@ static int parse(struct parser *p, const char *text, size_t size, struct json **
     return r;
 }
 
-int json_parse(const char *text, size_t size, struct json **ret, struct err *e)
+int json_parse_without(const char *text, size_t size, const char *const *without, struct json **ret,
+                       struct err *e)
 {
-    struct parser p = {.e = e};
+    struct parser p = {.without = without, .e = e};
     struct json *v = NULL;
     int r = parse(&p, text, size, &v);
     if (r < 0) {
@@ -547,6 +572,11 @@ int json_parse(const char *text, size_t size, struct json **ret, struct err *e)
     }
     *ret = v;
     return 0;
+}
+
+int json_parse(const char *text, size_t size, struct json **ret, struct err *e)
+{
+    return json_parse_without(text, size, NULL, ret, e);
 }
 
 int json_parse_first(const char *text, size_t size, struct json **ret, size_t *ret_used,

@@ -40,7 +40,13 @@ void json_write_string(const char *s, size_t size, struct strbuf *out)
 {
     const unsigned char *p = (const unsigned char *) s, *end = p + size, *plain = p;
     strbuf_addc(out, '"');
-    while (p < end) {
+    for (;;) {
+        while (end - p >= 8 && !json_any_special(p)) {
+            p += 8;
+        }
+        if (p == end) {
+            break;
+        }
         if (*p < 0x80 && !needs_escape(*p)) {
             p++;
             continue;

@@ -257,6 +257,48 @@ static void scan_finds_the_end_at_every_split(void **state)
     }
 }
 
+static void a_member_at_a_path_is_left_out(void **state)
+{
+    static const char *const without[] = {"object", "metadata", "managedFields", NULL};
+    static const struct {
+        const char *text, *expect;
+    } cases[] = {
+        {"{\"object\":{\"metadata\":{\"managedFields\":[{\"a}\":[]}],\"name\":\"x\"}}}",
+         "{\"object\":{\"metadata\":{\"name\":\"x\"}}}"},
+        {"{\"object\":{\"metadata\":{\"name\":\"x\" , \"managedFields\" : {} } ,\"spec\":1}}",
+         "{\"object\":{\"metadata\":{\"name\":\"x\"},\"spec\":1}}"},
+        {"{\"object\":{\"metadata\":{\"managedFields\":[]}},\"type\":\"ADDED\"}",
+         "{\"object\":{\"metadata\":{}},\"type\":\"ADDED\"}"},
+        /* The same name elsewhere, as a part of another, and without a container. */
+        {"{\"managedFields\":[1],\"object\":{\"managedFields\":[2],\"spec\":{\"managedFields\":[3]}"
+         "}}",
+         NULL},
+        {"{\"object\":{\"metadata\":{\"managedFieldsOf\":[1],\"managed\":[2],\"a\":{"
+         "\"managedFields\":[]}}}}",
+         NULL},
+        {"{\"metadata\":{\"managedFields\":[1]},\"object\":[{\"metadata\":{\"managedFields\":[]}}]"
+         "}",
+         NULL},
+        {"{\"object\":{\"metadata\":{\"managedFields\":null}}}", NULL},
+        {"[{\"object\":{\"metadata\":{\"managedFields\":[]}}}]", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *v = NULL;
+        struct err e = {0};
+        assert_int_equal(json_parse_without(cases[i].text, strlen(cases[i].text), without, &v, &e),
+                         0);
+        assert_text(v, cases[i].expect ? cases[i].expect : cases[i].text);
+    }
+    /* Every text that ends too early is refused. */
+    const char *text = cases[0].text;
+    for (size_t size = 0; size < strlen(text); size++) {
+        CLEANUP_FREE char *part = xmemdup(text, size);
+        struct json *v = NULL;
+        assert_int_equal(json_parse_without(part, size, without, &v, NULL), -EINVAL);
+        assert_null(v);
+    }
+}
+
 static void accessors_take_anything(void **state)
 {
     CLEANUP(json_free)
@@ -606,6 +648,7 @@ int main(void)
         cmocka_unit_test(deep_trees_need_no_stack),
         cmocka_unit_test(streams_are_cut_into_values),
         cmocka_unit_test(scan_finds_the_end_at_every_split),
+        cmocka_unit_test(a_member_at_a_path_is_left_out),
         cmocka_unit_test(accessors_take_anything),
         cmocka_unit_test(integers_are_exact_or_refused),
         cmocka_unit_test(trees_are_built_and_changed),
