@@ -284,6 +284,14 @@ int admission_run(struct request *q, struct json *obj, const struct json *old,
     return r < 0 ? r : run_phase(false, q, obj, old, outcome);
 }
 
+const struct json *admission_namespace(const struct request *q)
+{
+    const struct cache_kind *ck =
+        cache_find(&q->server->cache, api_kind_find("", "v1", "namespaces"));
+    return q->namespace ? parsed_get(&q->server->parsed, keyset_get(&ck->objects, q->namespace))
+                        : NULL;
+}
+
 /* ---- refusing ---- */
 
 static const char *name_in(const struct json *obj)

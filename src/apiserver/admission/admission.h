@@ -62,6 +62,9 @@ bool admission_is_mirror(const struct json *pod);
  * not have made the pod may not, whatever its service account may.  -EACCES: 'outcome' has the
  * 403. */
 int admission_check_entry(const struct request *q, const struct json *pod, struct outcome *outcome);
+/* The namespace of the request as the cache has it, borrowed until an object is next looked up in
+ * the server's table of parsed objects (parsed.h); NULL: there is none. */
+const struct json *admission_namespace(const struct request *q);
 /* Fills the outcome with a 403 about the request's object; returns -EACCES. */
 int admission_refuse(const struct request *q, const struct json *obj, const char *why,
                      struct outcome *outcome);

@@ -63,11 +63,8 @@ int admission_check_node_selector(const char *text, struct err *e)
 static struct json *project_selector(const struct request *q, const struct json *pod,
                                      struct outcome *outcome)
 {
-    const struct cache_kind *ck =
-        cache_find(&q->server->cache, api_kind_find("", "v1", "namespaces"));
-    struct object *o = keyset_get(&ck->objects, q->namespace);
-    CLEANUP(json_free) struct json *ns = o ? object_parse(o) : NULL;
-    const char *text = json_path_string(ns, "metadata", "annotations", ANNOTATION, NULL);
+    const char *text =
+        json_path_string(admission_namespace(q), "metadata", "annotations", ANNOTATION, NULL);
     const char *dflt = q->server->cfg.default_node_selector;
     struct json *out = NULL;
     struct err e = {0};

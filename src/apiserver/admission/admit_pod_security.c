@@ -148,15 +148,6 @@ static bool is_ignored(const char *subresource)
     return found;
 }
 
-/* The namespace of the request; owned, NULL: there is none. */
-static struct json *own_namespace(const struct request *q)
-{
-    const struct cache_kind *ck =
-        cache_find(&q->server->cache, api_kind_find("", "v1", "namespaces"));
-    const struct object *o = q->namespace ? keyset_get(&ck->objects, q->namespace) : NULL;
-    return o ? object_parse(o) : NULL;
-}
-
 /* 500 for a pod, which cannot be judged; a template is accepted: its pods will be judged. */
 static int no_namespace(const struct request *q, bool is_pod, struct outcome *outcome)
 {
@@ -177,7 +168,7 @@ static int validate_pod(struct request *q, const struct json *obj, const struct 
     if (is_pod ? is_ignored(q->subresource) : *q->subresource != 0) {
         return 0;
     }
-    CLEANUP(json_free) struct json *ns = own_namespace(q);
+    const struct json *ns = admission_namespace(q);
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     struct pod_policy p;
     if (!ns) {

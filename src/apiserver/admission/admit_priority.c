@@ -53,12 +53,12 @@ static void find_default(const struct request *q, struct class *ret)
 {
     const struct cache_kind *ck = classes(q);
     struct keyset_pos pos = keyset_seek(&ck->objects, "");
-    const struct object *o;
+    struct object *o;
     while ((o = keyset_next(&ck->objects, &pos))) {
-        CLEANUP(json_free) struct json *obj = object_parse(o);
+        const struct json *obj = parsed_get(&q->server->parsed, o);
         if (json_get_bool(json_get(obj, "globalDefault"), false) &&
             (!ret->name || json_get_int_or(json_get(obj, "value"), 0) < ret->value)) {
-            class_set(ret, TAKE(obj));
+            class_set(ret, json_clone(obj));
         }
     }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "apiserver/apiserver.h"
+#include "apiserver/cache/parsed.h"
 #include "apiserver/cache/subscriber.h"
 
 struct apiserver {
@@ -44,5 +45,6 @@ struct apiserver {
     struct alloc *alloc; /* NULL: services get no addresses or ports. */
     struct addresses *addresses;
     struct admission *admission;
+    struct parsed parsed; /* Objects that admission reads at many writes. */
     uint64_t started_ms;
 };

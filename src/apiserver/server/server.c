@@ -237,6 +237,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         alloc_free(a->alloc);
         addresses_free(a->addresses);
         admission_free(a->admission);
+        parsed_done(&a->parsed);
         security_free(a->security);
         free(a);
     }
