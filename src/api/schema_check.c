@@ -13,13 +13,18 @@
 #include <math.h>
 #include <stdio.h>
 
+#define PATH_NAME_MAX 256 /* Bytes of a name in a path. */
+
 /* ---- paths ---- */
 
 /* Appends ".name" or "[i]"; returns the length to go back to. */
 static size_t push_name(struct strbuf *path, const char *name)
 {
     size_t size = path->size;
-    strbuf_addf(path, "%s%.256s", size ? "." : "", name);
+    if (size) {
+        strbuf_addc(path, '.');
+    }
+    strbuf_addn(path, name, PATH_NAME_MAX);
     return size;
 }
 

@@ -159,7 +159,10 @@ static int check_object(const struct api_schema *s, const struct json *v, struct
             continue;
         }
         if (f) {
-            strbuf_addf(&c->path, "%s%s", size ? "." : "", f->name);
+            if (size) {
+                strbuf_addc(&c->path, '.');
+            }
+            strbuf_adds(&c->path, f->name);
             c->owner = s->definition;
         }
         r = check(member, json_at(v, i), c);

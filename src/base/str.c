@@ -59,6 +59,11 @@ int strbuf_adds(struct strbuf *b, const char *s)
     return strbuf_add(b, s, strlen(s));
 }
 
+int strbuf_addn(struct strbuf *b, const char *s, size_t max)
+{
+    return strbuf_add(b, s, strnlen(s, max));
+}
+
 int strbuf_addc(struct strbuf *b, char c)
 {
     return strbuf_add(b, &c, 1);

@@ -34,6 +34,8 @@ static inline UNUSED void strbuf_donep(struct strbuf *b)
 void strbuf_reset(struct strbuf *b); /* Empties it, keeps the memory. */
 int strbuf_add(struct strbuf *b, const void *p, size_t size);
 int strbuf_adds(struct strbuf *b, const char *s);
+/* At most 'max' bytes of 's'. */
+int strbuf_addn(struct strbuf *b, const char *s, size_t max);
 int strbuf_addc(struct strbuf *b, char c);
 int strbuf_addf(struct strbuf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);

@@ -195,24 +195,40 @@ static bool conform_changes(const struct api_kind *k, struct json **obj)
     return true;
 }
 
+/* Parses a stored value.  1: it is not in the canonical form, into which '*ret' was brought;
+ * -EINVAL: it is no object. */
+static int read_value(const struct api_kind *k, const char *head, const struct blob *value,
+                      const char *const *without, struct json **ret)
+{
+    CLEANUP(json_free) struct json *obj = NULL;
+    if (json_parse_without(value->data, value->size, without, &obj, NULL) < 0 ||
+        !json_path_string(obj, "metadata", "name", NULL)) {
+        return -EINVAL;
+    }
+    size_t n = strlen(head);
+    bool changed = conform_changes(k, &obj) || value->size <= n ||
+                   memcmp(value->data, head, n) != 0 ||
+                   json_path(obj, "metadata", "resourceVersion", NULL);
+    json_free(*ret);
+    *ret = TAKE(obj);
+    return changed;
+}
+
 struct object *object_new(const struct api_kind *k, const char *head, const char *key,
                           const struct blob *value, uint64_t revision)
 {
+    /* Large, and of no use for the index; only this server's own code writes it. */
+    static const char *const managed[] = {"metadata", "managedFields", NULL};
     CLEANUP(json_free) struct json *obj = NULL;
-    if (json_parse(value->data, value->size, &obj, NULL) < 0 ||
-        !json_path_string(obj, "metadata", "name", NULL)) {
+    CLEANUP(blob_unref) struct blob *ours = NULL;
+    int r = read_value(k, head, value, k->custom ? NULL : managed, &obj);
+    if (r > 0 && (read_value(k, head, value, NULL, &obj) < 0 || object_encode(k, obj, &ours) < 0)) {
+        r = -EINVAL;
+    }
+    if (r < 0) {
         return NULL;
     }
-    CLEANUP(blob_unref) struct blob *ours = NULL;
-    size_t n = strlen(head);
-    bool changed = conform_changes(k, &obj);
-    if (changed || value->size <= n || memcmp(value->data, head, n) != 0 ||
-        json_path(obj, "metadata", "resourceVersion", NULL)) {
-        if (object_encode(k, obj, &ours) < 0) {
-            return NULL;
-        }
-        value = ours;
-    }
+    value = ours ? ours : value;
     size_t key_size = strlen(key) + 1;
     struct object *o = xmalloc(sizeof *o + key_size);
     *o = (struct object){.refs = 1,
