@@ -75,9 +75,29 @@ static void runtime_connection(void *ctx, const char *lost_reason)
 {
 }
 
+/* What the agent's volumes_sweep does, without its threads, which know no virtual time: a kubelet
+ * that was killed while it ended a pod leaves the pod's directory, and the next one may find no
+ * other trace of the pod. */
+static void sweep(void *ctx)
+{
+    struct pods_rig *r = ctx;
+    CLEANUP_FREE char *pods = xasprintf("%s/pods", r->root);
+    DIR *d = opendir(pods);
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        if (*e->d_name != '.' && !workers_observed(r->workers, e->d_name)) {
+            CLEANUP_FREE char *path = xasprintf("%s/%s", pods, e->d_name);
+            assert_int_equal(dir_remove(path, NULL), 0);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+}
+
 void pods_rig_start_kubelet(struct pods_rig *r)
 {
-    static const struct workers_ops ops = {.services = services_of, .allocatable = allocatable_of};
+    static const struct workers_ops ops = {
+        .services = services_of, .allocatable = allocatable_of, .settled = sweep};
     static const struct runtime_events events = {
         .changed = runtime_changed, .resync = runtime_resync, .connection = runtime_connection};
     static const struct pod_objects_ops object_ops = {.changed = object_changed};

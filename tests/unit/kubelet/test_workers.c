@@ -475,6 +475,27 @@ static void logs_of_pods_that_are_gone_are_removed(void **state)
     assert_false(is_there(own));
 }
 
+/* The kubelet is killed while the runtime removes the last record of a pod that the API does not
+ * have any more: only the pod's directory is left, by which the next kubelet finds it. */
+static void the_directory_of_a_pod_without_any_record_is_removed(void **state)
+{
+    create("p", "", "");
+    await("p", "ready");
+    fake_cri_stall(t.cri, "RemovePodSandbox");
+    CLEANUP_ANSWER struct answer a = ask(t.h, "DELETE", PODS "/p?gracePeriodSeconds=0", NULL);
+    assert_int_equal(a.status, 200);
+    await("p", "gone");
+    pods_rig_pass(&t, 10000);
+    pods_rig_stop_kubelet(&t);
+    assert_non_null(fake_cri_sandbox_at(t.cri, 0));
+    fake_cri_go_on(t.cri);
+    pods_rig_pass(&t, 1000);
+    assert_null(fake_cri_sandbox_at(t.cri, 0));
+    pods_rig_start_kubelet(&t);
+    pods_rig_pass(&t, 150000);
+    assert_null(pods_rig_left(&t));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -492,6 +513,7 @@ int main(void)
         TEST(failures_of_pulls_are_forgotten),
         TEST(a_container_has_a_folder_for_its_log),
         TEST(logs_of_pods_that_are_gone_are_removed),
+        TEST(the_directory_of_a_pod_without_any_record_is_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
