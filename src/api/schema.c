@@ -58,12 +58,19 @@ const struct api_schema *api_kind_schema(const struct api_kind *k)
     return k->schema ? k->schema : &api_schema_open;
 }
 
+/* strcmp, whose call is worth it only when the names begin alike. */
+static int compare_names(const char *a, const char *b)
+{
+    unsigned char x = (unsigned char) *a, y = (unsigned char) *b;
+    return x != y ? x - y : strcmp(a, b);
+}
+
 const struct api_field *api_schema_field(const struct api_schema *s, const char *name)
 {
     size_t low = 0, high = s ? s->n_fields : 0;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int order = strcmp(name, s->fields[mid].name);
+        int order = compare_names(name, s->fields[mid].name);
         if (order == 0) {
             return &s->fields[mid];
         }

@@ -181,9 +181,11 @@ void api_managed_update(const struct api_kind *k, const struct json *old, struct
     struct json *own = find_entry(list, m, version);
     disown(list, own, changed, removed);
     own = find_entry(list, m, version);
-    CLEANUP(json_free) struct json *set = own ? json_clone(set_of_entry(own)) : json_object();
-    fieldset_subtract(set, removed);
-    fieldset_add(set, changed);
+    CLEANUP(json_free) struct json *set = own ? json_clone(set_of_entry(own)) : TAKE(changed);
+    if (own) {
+        fieldset_subtract(set, removed);
+        fieldset_add(set, changed);
+    }
     for (size_t i = 0; own && i < json_count(list); i++) {
         if (json_at(list, i) == own) {
             json_remove_at(list, i);

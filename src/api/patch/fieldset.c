@@ -86,9 +86,11 @@ static const char *element_key(struct walk *w, const struct api_schema *s, const
     return w->key.data;
 }
 
-static bool is_declared(const struct api_schema *s, const char *name)
+/* The schema of a field, or of an object's member that is none. */
+static const struct api_schema *schema_of(const struct api_schema *s, const struct api_field *f,
+                                          const char *name)
 {
-    return api_schema_field(s, name) != NULL;
+    return f ? f->schema : api_schema_member(s, name);
 }
 
 static bool granular(const struct walk *w, const struct api_schema *s, const struct json *v)
@@ -135,9 +137,9 @@ static struct json *set_of(struct walk *w, const struct api_schema *s, const str
         }
         const char *name = json_key_at(v, i);
         if (!left_out(level, name)) {
-            bool itself = !is_declared(s, name);
+            const struct api_field *f = api_schema_field(s, name);
             enum level below = level_below(level, name);
-            struct json *set = set_of_child(w, api_schema_member(s, name), child, itself, below);
+            struct json *set = set_of_child(w, schema_of(s, f, name), child, !f, below);
             if (set && (below != METADATA || json_count(set))) {
                 json_set(node, field_key(w, name), set);
             } else {
@@ -175,7 +177,11 @@ static void compare_child(struct walk *w, const char *key, const struct api_sche
                           const struct json *a, const struct json *b, bool itself, enum level level,
                           struct difference *d)
 {
-    CLEANUP_FREE char *own = xstrdup(key); /* The buffer is used below. */
+    /* A copy, because the buffer is used below. */
+    char room[64];
+    size_t size = strlen(key) + 1;
+    CLEANUP_FREE char *more = size > sizeof room ? xmemdup(key, size) : NULL;
+    const char *own = more ? more : memcpy(room, key, size);
     struct difference sub = {0};
     if (!a) {
         sub.changed = set_of_child(w, s, b, itself, level);
@@ -223,12 +229,12 @@ static struct difference compare_objects(struct walk *w, const struct api_schema
             if (left_out(level, name) || (side && other)) {
                 continue;
             }
-            const struct api_schema *member = api_schema_member(s, name);
-            if (!other && is_always_there(w, api_schema_field(s, name), level)) {
+            const struct api_field *f = api_schema_field(s, name);
+            if (!other && is_always_there(w, f, level)) {
                 other = w->nothing;
             }
-            compare_child(w, field_key(w, name), member, side ? json_at(v, i) : other,
-                          side ? other : json_at(v, i), !is_declared(s, name),
+            compare_child(w, field_key(w, name), schema_of(s, f, name),
+                          side ? json_at(v, i) : other, side ? other : json_at(v, i), !f,
                           level_below(level, name), &d);
         }
     }

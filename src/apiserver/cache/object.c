@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #define VERSION_KEY "\"resourceVersion\":\""
+#define USUAL_SIZE 2048 /* Bytes of most texts, so that they are not moved while they grow. */
 
 char *object_head(const struct api_kind *k)
 {
@@ -150,6 +151,7 @@ int object_encode(const struct api_kind *k, const struct json *obj, struct blob 
     const struct json *meta = json_get(obj, "metadata");
     CLEANUP_FREE char *head = object_head(k);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    strbuf_reserve(&out, USUAL_SIZE);
     strbuf_adds(&out, head);
     for (size_t i = 0; i < ARRAY_SIZE(first); i++) {
         if (json_get(meta, first[i])) {

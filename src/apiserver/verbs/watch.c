@@ -148,6 +148,7 @@ static struct blob *encode(const struct request *q, const char *type, struct blo
         encode_message(q, text, &out);
         return proto_frame(q, type, &out);
     }
+    strbuf_reserve(&out, a->form == FORM_OBJECT ? text->size + 64 : 0);
     strbuf_addf(&out, "{\"type\":\"%s\",\"object\":", type);
     if (a->form == FORM_OBJECT) {
         strbuf_add(&out, text->data, text->size);
