@@ -366,8 +366,10 @@ bool api_typed_complete(const struct api_schema *s, struct json *obj)
             continue;
         }
         struct json *v = json_get(obj, f->name);
-        if ((!v || json_is(v, JSON_NULL)) && f->always) {
-            v = json_set(obj, f->name, api_typed_empty(f->schema));
+        bool null =
+            f->schema->nullable; /* Go has a slice or a pointer, which is null when empty. */
+        if (f->always && (!v || (!null && json_is(v, JSON_NULL)))) {
+            v = json_set(obj, f->name, null ? json_null() : api_typed_empty(f->schema));
             changed = true;
         }
         changed = api_typed_complete(f->schema, v) || changed;

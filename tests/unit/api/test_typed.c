@@ -277,8 +277,11 @@ static void try_fields(const struct api_kind *k, const struct api_schema *s, str
         CLEANUP(json_free) struct json *alone = json_object();
         json_set(alone, f->name, json_null());
         api_schema_prune(s, alone, NULL);
-        assert_null(json_get(alone, f->name));
-        CLEANUP(json_free) struct json *empty = f->always ? api_typed_empty(f->schema) : NULL;
+        CLEANUP(json_free)
+        struct json *empty = !f->always            ? NULL
+                             : f->schema->nullable ? json_null()
+                                                   : api_typed_empty(f->schema);
+        assert_true(f->schema->nullable || !json_get(alone, f->name));
         api_typed_complete(s, alone);
         if (empty) {
             api_typed_complete(f->schema, empty);
