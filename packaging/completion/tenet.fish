@@ -27,7 +27,7 @@ function __tenet_command
 end
 
 complete -c tenet -f
-set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests
+set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests
 complete -c tenet -n __fish_use_subcommand -a master -d 'run the master: registry and controllers'
 complete -c tenet -n '__tenet_command master' -l config -s c -r -F -d 'master-config.yaml; see tenet-master-config(5)'
 complete -c tenet -n '__tenet_command master' -l cluster-network -x -d 'networks of pods, with the bits of an address that a node'\''s subnet has; default: 10.128.0.0/14:9'
@@ -57,6 +57,9 @@ complete -c tenet -n '__tenet_command master' -l kubelet-client-key -r -F -d 'ke
 complete -c tenet -n '__tenet_command master' -l authorization-mode -x -a 'RBAC AlwaysAllow' -d 'RBAC: roles and bindings say who may do what; AlwaysAllow: every known user may do everything; default: RBAC with HTTPS'
 complete -c tenet -n '__tenet_command master' -l anonymous-auth -x -a 'true false' -d 'whether requests without a credential are accepted, as the user system:anonymous; default: true with RBAC, false with AlwaysAllow'
 complete -c tenet -n '__tenet_command master' -l default-node-selector -x -d 'nodes for the pods of projects that have no node selector of their own; default: none'
+complete -c tenet -n '__tenet_command master' -l uid-allocator-range -x -d 'user IDs of projects, and how many of them a project gets; default: 1000000000-1999999999/10000'
+complete -c tenet -n '__tenet_command master' -l mcs-allocator-range -x -d 'SELinux levels of projects: how many of the categories a level has; default: s0:/2'
+complete -c tenet -n '__tenet_command master' -l mcs-labels-per-project -x -d 'SELinux levels that are set aside for each project; default: 5'
 complete -c tenet -n '__tenet_command master' -l node-selector-label-blacklist -x -d 'labels that users may not name in the nodeSelector of pods; default: no constraints'
 complete -c tenet -n '__tenet_command master' -l disable-admission-plugins -x -d 'admission plug-ins that do not run; default: none'
 complete -c tenet -n '__tenet_command master' -l service-account-signing-key-file -r -F -d 'key that signs the tokens of service accounts; default: sa.key of servingInfo.pkiDir'
@@ -102,6 +105,9 @@ complete -c tenet -n '__tenet_command apiserver' -l kubelet-client-key -r -F -d 
 complete -c tenet -n '__tenet_command apiserver' -l authorization-mode -x -a 'RBAC AlwaysAllow' -d 'RBAC: roles and bindings say who may do what; AlwaysAllow: every known user may do everything; default: RBAC with HTTPS'
 complete -c tenet -n '__tenet_command apiserver' -l anonymous-auth -x -a 'true false' -d 'whether requests without a credential are accepted, as the user system:anonymous; default: true with RBAC, false with AlwaysAllow'
 complete -c tenet -n '__tenet_command apiserver' -l default-node-selector -x -d 'nodes for the pods of projects that have no node selector of their own; default: none'
+complete -c tenet -n '__tenet_command apiserver' -l uid-allocator-range -x -d 'user IDs of projects, and how many of them a project gets; default: 1000000000-1999999999/10000'
+complete -c tenet -n '__tenet_command apiserver' -l mcs-allocator-range -x -d 'SELinux levels of projects: how many of the categories a level has; default: s0:/2'
+complete -c tenet -n '__tenet_command apiserver' -l mcs-labels-per-project -x -d 'SELinux levels that are set aside for each project; default: 5'
 complete -c tenet -n '__tenet_command apiserver' -l node-selector-label-blacklist -x -d 'labels that users may not name in the nodeSelector of pods; default: no constraints'
 complete -c tenet -n '__tenet_command apiserver' -l disable-admission-plugins -x -d 'admission plug-ins that do not run; default: none'
 complete -c tenet -n '__tenet_command apiserver' -l service-account-signing-key-file -r -F -d 'key that signs the tokens of service accounts; default: sa.key of servingInfo.pkiDir'

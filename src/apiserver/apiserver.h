@@ -50,6 +50,7 @@ void apiserver_kubelets_done(struct apiserver_kubelets *k);
 
 struct service_ranges; /* sdn/service_ranges.h */
 struct node_rules;     /* sdn/address.h */
+struct scc_blocks;     /* pod/scc_block.h */
 
 struct apiserver_config {
     const char
@@ -79,6 +80,9 @@ struct apiserver_config {
     /* Labels that only users who may bind pods may name in node selectors (NULL at the end; NULL:
      * no constraints, also for nodeName).  Borrowed. */
     const char *const *node_selector_blacklist;
+    /* User IDs, groups and SELinux levels of projects (copied); NULL: those of
+     * scc_blocks_defaults. */
+    const struct scc_blocks *blocks;
     /* NULL: everyone is trusted, as the user system:admin of system:masters. */
     const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */

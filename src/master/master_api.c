@@ -164,6 +164,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
         .addresses = &m->cfg.host->addresses.rules,
         .admission_disabled = (const char *const *) c->disabled_admission,
         .default_node_selector = c->node_selector,
+        .blocks = &c->blocks,
         .node_selector_blacklist = (const char *const *) c->node_label_blacklist,
         .security = master_security_of_api(m->security),
         .ready = registry_ready,

@@ -10,6 +10,7 @@
 #include "master/dns_config.h"
 #include "master/service_config.h"
 #include "master/serving_limits.h"
+#include "pod/scc_block.h"
 #include "wire/options.h"
 
 struct master_config {
@@ -41,6 +42,7 @@ struct master_config {
     char *signing_cert, *signing_key; /* Files of the authority; NULL: not given. */
     char *status_address;             /* Of controllers apart; "none": nowhere. */
     char *node_selector;              /* Of projects without one; NULL: not given. */
+    struct scc_blocks blocks;         /* User IDs and SELinux levels of projects. */
     char **node_label_blacklist;      /* Labels of PodNodeConstraints; NULL: not given. */
     char **disabled_admission;        /* Names of plug-ins; NULL: not given. */
     char *scheduler_policy;           /* File of OpenShift's policy; NULL: not given. */

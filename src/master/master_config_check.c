@@ -127,6 +127,10 @@ int master_config_check(const struct master_config *c, unsigned parts, struct er
     if (r < 0) {
         return err_prefix(e, "networkConfig"), r;
     }
+    r = scc_blocks_check(&c->blocks, e);
+    if (r < 0) {
+        return err_prefix(e, "projectConfig.securityAllocator"), r;
+    }
     r = check_signing(c, e);
     return r < 0 || !(parts & (MASTER_API | MASTER_STORE)) ? r : check_serving(c, parts, e);
 }

@@ -176,6 +176,16 @@ static int set_node_selector(void *config, const char *text, struct err *e)
     return r;
 }
 
+static int set_uid_range(void *config, const char *text, struct err *e)
+{
+    return scc_blocks_parse_uids(text, &((struct master_config *) config)->blocks, e);
+}
+
+static int set_level_range(void *config, const char *text, struct err *e)
+{
+    return scc_blocks_parse_levels(text, &((struct master_config *) config)->blocks, e);
+}
+
 static int check_account_name(const char *name, struct err *e)
 {
     return api_check_dns_subdomain(name)
@@ -615,6 +625,36 @@ static const struct option_row rows[] = {
      .help = "nodes for the pods of projects that have no node selector of their own",
      .detail = "A project has its own by the annotation `openshift.io/node-selector` of its "
                "namespace; an empty one is none."},
+    {.path = "projectConfig.securityAllocator.uidAllocatorRange",
+     .flag = "uid-allocator-range",
+     .arg = "FIRST-LAST/SIZE",
+     API,
+     .set = set_uid_range,
+     .dflt = "1000000000-1999999999/10000",
+     .example = "1000000000-1999999999/10000",
+     .help = "user IDs of projects, and how many of them a project gets",
+     .detail = "Each namespace gets the lowest free block when it is created; see docs/scc.md. "
+               "Namespaces that exist keep theirs."},
+    {.path = "projectConfig.securityAllocator.mcsAllocatorRange",
+     .flag = "mcs-allocator-range",
+     .arg = "SENSITIVITY:/COUNT[,CATEGORIES]",
+     API,
+     .set = set_level_range,
+     .dflt = "s0:/2",
+     .example = "s0:/2",
+     .help = "SELinux levels of projects: how many of the categories a level has",
+     .detail = "Without a number of CATEGORIES there are 1,024."},
+    {.path = "projectConfig.securityAllocator.mcsLabelsPerProject",
+     .flag = "mcs-labels-per-project",
+     .arg = "N",
+     .type = OPTION_NUMBER,
+     API,
+     MEMBER(blocks.per_project),
+     .min = 1,
+     .max = 1000,
+     .dflt = "5",
+     .example = "5",
+     .help = "SELinux levels that are set aside for each project"},
     {.path = "admissionConfig.nodeSelectorLabelBlacklist",
      .flag = "node-selector-label-blacklist",
      .arg = "LABEL,...",

@@ -46,5 +46,6 @@ struct apiserver {
     struct addresses *addresses;
     struct admission *admission;
     struct parsed parsed; /* Objects that admission reads at many writes. */
+    struct uids *uids; /* NULL: namespaces get no user IDs. */
     uint64_t started_ms;
 };

@@ -6,6 +6,7 @@
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/admission/integrity.h"
+#include "apiserver/admission/uids.h"
 #include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
@@ -112,6 +113,9 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->loop = l;
     a->store = s;
     a->cfg = cfg ? *cfg : (struct apiserver_config){0};
+    struct scc_blocks blocks;
+    scc_blocks_defaults(&blocks);
+    blocks = a->cfg.blocks ? *a->cfg.blocks : blocks;
     cache_init(&a->cache, a->cfg.without_group,
                a->cfg.event_window ? a->cfg.event_window : DEFAULT_WINDOW,
                a->cfg.event_window_bytes ? a->cfg.event_window_bytes : DEFAULT_WINDOW_BYTES);
@@ -130,6 +134,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->openapi = openapi_new();
     a->alloc = alloc_new(a, a->cfg.services);
     a->admission = admission_new(a);
+    a->uids = uids_new(a, &blocks);
     a->addresses = addresses_new(&a->cache, a->cfg.addresses);
     store_start(s, &watcher, a);
     return a;
@@ -238,6 +243,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         addresses_free(a->addresses);
         admission_free(a->admission);
         parsed_done(&a->parsed);
+        uids_free(a->uids);
         security_free(a->security);
         free(a);
     }

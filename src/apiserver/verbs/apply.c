@@ -64,7 +64,7 @@ static struct blob *compute_new(struct write *w, struct outcome *outcome)
     }
     object_prepare_create(q->kind, obj, time_wall_ms());
     return write_awaits(w, obj, outcome) || write_check(q, obj, NULL, outcome) < 0 ||
-                   alloc_settle(w->q, &w->alloc, w->key, obj, NULL, outcome) < 0
+                   write_settle(w, obj, NULL, outcome) < 0
                ? NULL
                : write_encode(q, obj, outcome);
 }

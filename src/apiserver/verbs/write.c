@@ -52,6 +52,7 @@ void write_free(struct write *w)
     w->server->inflight--;
     loop_timer_free(w->timer);
     alloc_drop(w->server->alloc, &w->alloc);
+    uids_drop(w->server->uids, &w->uids);
     write_drop_others(w);
     json_free(w->body);
     blob_unref(w->value);
@@ -206,8 +207,12 @@ static void store_send(struct write *w)
     CLEANUP_FREE char *guard = NULL;
     struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s,
                                 .ending = w->deletion || w->ending,
-                                .claims = w->n_others ? w->others : w->alloc.claims,
-                                .n_claims = w->n_others ? w->n_others : w->alloc.n_claims};
+                                .claims = w->n_others         ? w->others
+                                          : w->alloc.n_claims ? w->alloc.claims
+                                                              : w->uids.claims,
+                                .n_claims = w->n_others         ? w->n_others
+                                            : w->alloc.n_claims ? w->alloc.n_claims
+                                                                : w->uids.n_claims};
     (void) lease_guard(w, &guard, &terms.guard_at);
     terms.guard = guard;
     w->attempts++;
@@ -253,6 +258,7 @@ static void send_write(struct write *w, struct object *base, struct blob *value,
     w->deletes = deletes;
     if (deletes) {
         alloc_settle_deletion(w->server->alloc, &w->alloc, w->ck, base);
+        uids_settle_deletion(w->server->uids, &w->uids, w->ck, base);
     }
     outcome_take_over(outcome);
     store_send(w);
@@ -326,6 +332,12 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
     return r;
 }
 
+int write_settle(struct write *w, struct json *obj, const struct json *old, struct outcome *outcome)
+{
+    int r = alloc_settle(w->q, &w->alloc, w->key, obj, old, outcome);
+    return r < 0 ? r : uids_settle(w->q, &w->uids, obj, old, outcome);
+}
+
 /* ---- create ---- */
 
 /* Also called for another attempt with another generated name. */
@@ -339,13 +351,15 @@ static void attempt_create(struct write *w, struct outcome *outcome)
         free(w->key);
         w->key = cache_key(w->q->namespace, json_path_string(w->body, "metadata", "name", NULL));
     }
-    /* Numbers chosen now may belong to another service at the next attempt. */
+    /* Numbers chosen now may belong to another object at the next attempt. */
     CLEANUP(json_free)
-    struct json *copy = alloc_concerns(w->server->alloc, w->ck) ? json_clone(w->body) : NULL;
+    struct json *copy =
+        alloc_concerns(w->server->alloc, w->ck) || uids_concerns(w->server->uids, w->ck)
+            ? json_clone(w->body)
+            : NULL;
     struct json *obj = copy ? copy : w->body;
     CLEANUP(blob_unref) struct blob *value = NULL;
-    if (alloc_settle(w->q, &w->alloc, w->key, obj, NULL, outcome) < 0 ||
-        !(value = write_encode(w->q, obj, outcome))) {
+    if (write_settle(w, obj, NULL, outcome) < 0 || !(value = write_encode(w->q, obj, outcome))) {
         return;
     }
     if (!w->q->dry_run) {
@@ -469,7 +483,7 @@ struct blob *write_finish(struct write *w, struct json *obj, const struct json *
     if (write_check(w->q, obj, old, outcome) < 0) {
         return NULL;
     }
-    if (alloc_settle(w->q, &w->alloc, w->key, obj, old, outcome) < 0) {
+    if (write_settle(w, obj, old, outcome) < 0) {
         return NULL;
     }
     json_remove(json_get(obj, "metadata"), "resourceVersion");
@@ -561,9 +575,7 @@ static struct blob *compute_new(struct write *w, struct outcome *outcome)
         return NULL;
     }
     fields_record(q, NULL, obj);
-    return alloc_settle(w->q, &w->alloc, w->key, obj, NULL, outcome) < 0
-               ? NULL
-               : write_encode(q, obj, outcome);
+    return write_settle(w, obj, NULL, outcome) < 0 ? NULL : write_encode(q, obj, outcome);
 }
 
 void write_send_new(struct write *w, struct blob *value, struct outcome *outcome)

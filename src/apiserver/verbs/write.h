@@ -8,6 +8,7 @@
 #pragma once
 
 #include "apiserver/admission/alloc.h"
+#include "apiserver/admission/uids.h"
 #include "apiserver/request/request.h"
 
 struct write;
@@ -46,6 +47,7 @@ struct write {
     struct blob *value;
     struct object *base;      /* The object that the change is based on; NULL: creation. */
     struct alloc_write alloc; /* Claims of a Service. */
+    struct uids_write uids;   /* Claims of a namespace. */
     /* Other objects that change in the same transaction; keys and values are owned.  Only of a
      * kind that gets no addresses or ports. */
     struct store_claim *others;
@@ -84,6 +86,10 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
 /* Checks the version and UID that the client requires of the object. */
 int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old,
                               struct outcome *outcome);
+/* Gives the object the addresses, ports and user IDs that it needs and lacks, and records the claims
+ * of the write.  'old' NULL: created.  Negative: the outcome is filled. */
+int write_settle(struct write *w, struct json *obj, const struct json *old,
+                 struct outcome *outcome);
 /* Whether the creation of 'obj' waits now for an object that a controller is about to make, such
  * as the service account of a new namespace; then the outcome is taken over, and the attempt is
  * made again after a moment.  It waits for about a second in all, as Kubernetes does. */
