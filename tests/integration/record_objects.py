@@ -222,4 +222,10 @@ OBJECTS = [
     {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {
         "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}},
     {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "default"}},
+    {"apiVersion": "security.openshift.io/v1", "kind": "PodSecurityPolicySubjectReview", "metadata": {"namespace": "default"},
+     "spec": {"user": "joe", "groups": ["dev"], "template": ENDING}},
+    {"apiVersion": "security.openshift.io/v1", "kind": "PodSecurityPolicySelfSubjectReview", "metadata": {"namespace": "default"},
+     "spec": {"template": ENDING}},
+    {"apiVersion": "security.openshift.io/v1", "kind": "PodSecurityPolicyReview", "metadata": {"namespace": "default"},
+     "spec": {"serviceAccountNames": ["default"], "template": ENDING}},
 ]

@@ -4,7 +4,6 @@
 #include "api/kind_util.h"
 #include "base/mem.h"
 
-#define MAX_ID INT32_MAX        /* Largest ID of a user or group (Kubernetes). */
 #define MAX_PRIORITY 1000000000 /* Higher priorities belong to the system's own pods. */
 
 /* ---- paths of pods ---- */
@@ -65,12 +64,6 @@ static bool is_false(const struct json *v)
     return !is_set(v) || (json_is(v, JSON_BOOL) && !json_get_bool(v, true));
 }
 
-static bool is_id(const struct json *v)
-{
-    int64_t n;
-    return json_get_int(v, &n) == 0 && n > 0 && n <= MAX_ID;
-}
-
 static bool is_one_of(const struct json *v, const char *const *words)
 {
     for (size_t i = 0; words[i]; i++) {
@@ -114,103 +107,13 @@ static void check_profile(struct api_causes *c, const char *at, const struct jso
 /* Checks the fields common to the security contexts of pods and of containers. */
 static void check_context(struct api_causes *c, const char *at, const struct json *context)
 {
-    const struct json *user = json_get(context, "runAsUser");
-    const struct json *labels = json_get(context, "seLinuxOptions");
-    if (is_set(context) && !json_is(context, JSON_OBJECT)) {
-        api_invalid(c, at, context, "must be an object");
-        return;
-    }
-    if (is_set(user) && !is_id(user)) {
-        api_invalid(c, API_FIELD("%s.runAsUser", at), user, "must be in the range: [1, %d]",
-                    MAX_ID);
-    }
-    if (is_set(labels) && (!json_is(labels, JSON_OBJECT) || json_count(labels))) {
-        api_invalid(c, API_FIELD("%s.seLinuxOptions", at), labels,
-                    "SELinux labels are not allowed to be chosen");
-    }
-    check_profile(c, at, context, "seccompProfile", "only the profile RuntimeDefault is allowed");
     check_profile(c, at, context, "appArmorProfile", "only the profile RuntimeDefault is allowed");
     refuse_unless_false(c, API_FIELD("%s.windowsOptions.hostProcess", at),
                         json_path(context, "windowsOptions", "hostProcess", NULL),
                         "Host processes are not allowed");
 }
 
-/* The sysctls that Kubernetes calls safe: each affects the pod alone, and uses no memory or
- * processes of other pods. */
-static const char *const safe_sysctls[] = {
-    "kernel.shm_rmid_forced",
-    "net.ipv4.ip_local_port_range",
-    "net.ipv4.ip_local_reserved_ports",
-    "net.ipv4.ip_unprivileged_port_start",
-    "net.ipv4.ping_group_range",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes",
-    "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_syncookies",
-    "net.ipv4.tcp_wmem",
-    NULL,
-};
-
-static void check_pod_context(struct api_causes *c, const char *at, const struct json *context)
-{
-    const struct json *group = json_get(context, "fsGroup"), *list = json_get(context, "sysctls");
-    check_context(c, at, context);
-    if (is_set(group) && !is_id(group)) {
-        api_invalid(c, API_FIELD("%s.fsGroup", at), group, "must be in the range: [1, %d]", MAX_ID);
-    }
-    for (size_t i = 0; i < json_count(list); i++) {
-        const struct json *name = json_get(json_at(list, i), "name");
-        if (!is_one_of(name, safe_sysctls)) {
-            api_invalid(c, API_FIELD("%s.sysctls[%zu].name", at, i), name,
-                        "unsafe sysctls are not allowed");
-        }
-    }
-}
-
 /* ---- containers ---- */
-
-static void check_capabilities(struct api_causes *c, const char *at, const struct json *context)
-{
-    static const char *const allowed[] = {"NET_BIND_SERVICE", NULL};
-    const struct json *list = json_path(context, "capabilities", "add", NULL);
-    for (size_t i = 0; i < json_count(list); i++) {
-        if (!is_one_of(json_at(list, i), allowed)) {
-            api_invalid(c, API_FIELD("%s.capabilities.add[%zu]", at, i), json_at(list, i),
-                        "capability may not be added");
-        }
-    }
-}
-
-/* runAsNonRoot may be false only together with a user other than 0. */
-static void check_root(struct api_causes *c, const char *at, const struct json *context,
-                       const struct json *pod_context)
-{
-    const struct json *own = json_get(context, "runAsNonRoot");
-    const struct json *v = is_set(own) ? own : json_get(pod_context, "runAsNonRoot");
-    if (is_set(v) && !json_get_bool(v, false) && !is_set(json_get(context, "runAsUser")) &&
-        !is_set(json_get(pod_context, "runAsUser"))) {
-        api_invalid(c, API_FIELD("%s.runAsNonRoot", at), v,
-                    "must be true unless runAsUser names another user than 0");
-    }
-}
-
-static void check_container_context(struct api_causes *c, const char *at,
-                                    const struct json *context, const struct json *pod_context)
-{
-    static const char *const mounts[] = {"Default", "", NULL};
-    check_context(c, at, context);
-    check_root(c, at, context, pod_context);
-    check_capabilities(c, at, context);
-    refuse_unless_false(c, API_FIELD("%s.privileged", at), json_get(context, "privileged"),
-                        "Privileged containers are not allowed");
-    refuse_unless_false(c, API_FIELD("%s.allowPrivilegeEscalation", at),
-                        json_get(context, "allowPrivilegeEscalation"),
-                        "Allowing privilege escalation for containers is not allowed");
-    refuse_unless_one_of(c, API_FIELD("%s.procMount", at), json_get(context, "procMount"), mounts,
-                         "only the mount Default is allowed");
-}
 
 /* The node itself connects to 'host': from its own address, which policies do not restrict. */
 static void check_action(struct api_causes *c, const char *at, const struct json *action)
@@ -237,48 +140,27 @@ static void check_actions(struct api_causes *c, const char *at, const struct jso
 }
 
 static void check_container(struct api_causes *c, const char *at, const struct json *ct,
-                            const struct json *pod_context)
+                            bool host_network)
 {
     static const char *const into_pod[] = {"None", "HostToContainer", "", NULL};
-    const struct json *ports = json_get(ct, "ports"), *mounts = json_get(ct, "volumeMounts");
-    int64_t n;
-    check_container_context(c, API_FIELD("%s.securityContext", at), json_get(ct, "securityContext"),
-                            pod_context);
-    for (size_t i = 0; i < json_count(ports); i++) {
-        const struct json *port = json_get(json_at(ports, i), "hostPort");
-        if (is_set(port) && (json_get_int(port, &n) < 0 || n != 0)) {
-            api_invalid(c, API_FIELD("%s.ports[%zu].hostPort", at, i), port,
-                        "Host ports are not allowed to be used");
-        }
-    }
+    static const char *const proc_mounts[] = {"Default", "", NULL};
+    const struct json *context = json_get(ct, "securityContext");
+    const struct json *mounts = json_get(ct, "volumeMounts");
+    const char *own = API_FIELD("%s.securityContext", at);
+    check_context(c, own, context);
+    refuse_unless_one_of(c, API_FIELD("%s.procMount", own), json_get(context, "procMount"),
+                         proc_mounts, "only the mount Default is allowed");
     for (size_t i = 0; i < json_count(mounts); i++) {
         refuse_unless_one_of(c, API_FIELD("%s.volumeMounts[%zu].mountPropagation", at, i),
                              json_get(json_at(mounts, i), "mountPropagation"), into_pod,
                              "mounts are not allowed to reach the node");
     }
-    check_actions(c, at, ct);
+    if (!host_network) {
+        check_actions(c, at, ct);
+    }
 }
 
 /* ---- other fields of a pod ---- */
-
-static void check_volume(struct api_causes *c, const char *at, const struct json *volume)
-{
-    static const char *const allowed[] = {
-        "name",     "configMap", "emptyDir", "downwardAPI",
-        "image",    "ephemeral", "secret",   "persistentVolumeClaim",
-        "projected"};
-    for (size_t i = 0; i < json_count(volume); i++) {
-        const char *type = json_key_at(volume, i);
-        bool ok = !is_set(json_at(volume, i));
-        for (size_t k = 0; k < ARRAY_SIZE(allowed); k++) {
-            ok |= streq(type, allowed[k]);
-        }
-        if (!ok) {
-            CLEANUP(json_free) struct json *v = json_string(type);
-            api_invalid(c, at, v, "%s volumes are not allowed to be used", type);
-        }
-    }
-}
 
 static void check_priority(struct api_causes *c, const char *path, const struct json *spec)
 {
@@ -294,7 +176,6 @@ static void check_priority(struct api_causes *c, const char *path, const struct 
     }
 }
 
-static const char *const old_seccomp[] = {"runtime/default", "docker/default", NULL};
 static const char *const old_apparmor[] = {"runtime/default", NULL};
 static const char *const nothing[] = {"", NULL};
 /* Annotations by which older kubelets, or network agents, get settings that now are fields. */
@@ -304,10 +185,10 @@ static const struct {
     const char *const *allowed;
     const char *why;
 } annotations[] = {
-    {"seccomp.security.alpha.kubernetes.io/pod", false, old_seccomp,
-     "only the profile runtime/default is allowed"},
-    {"container.seccomp.security.alpha.kubernetes.io/", true, old_seccomp,
-     "only the profile runtime/default is allowed"},
+    /* Judged by the constraints: pod/scc.h. */
+    {"seccomp.security.alpha.kubernetes.io/pod", false, NULL, NULL},
+    {"container.seccomp.security.alpha.kubernetes.io/", true, NULL, NULL},
+    {"openshift.io/required-scc", false, NULL, NULL},
     {"container.apparmor.security.beta.kubernetes.io/", true, old_apparmor,
      "only the profile runtime/default is allowed"},
     {"security.alpha.kubernetes.io/sysctls", false, nothing,
@@ -339,109 +220,27 @@ static void check_annotations(struct api_causes *c, const char *path, const stru
     for (size_t i = 0; i < json_count(list); i++) {
         const char *key = json_key_at(list, i);
         size_t k = annotation_entry(key);
-        if (k < N_ANNOTATIONS) {
+        if (k < N_ANNOTATIONS && annotations[k].allowed) {
             refuse_unless_one_of(c, API_FIELD("%smetadata.annotations[%s]", path, key),
                                  json_at(list, i), annotations[k].allowed, annotations[k].why);
         }
     }
 }
 
-static void check_host(struct api_causes *c, const char *path, const struct json *spec)
+void pod_restrictions_check(const struct json *pod, const char *path, bool host_network,
+                            struct api_causes *c)
 {
-    static const struct {
-        const char *field, *why;
-    } namespaces[] = {
-        {"hostNetwork", "Host network is not allowed to be used"},
-        {"hostPID", "Host PID is not allowed to be used"},
-        {"hostIPC", "Host IPC is not allowed to be used"},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
-        refuse_unless_false(c, API_FIELD("%sspec.%s", path, namespaces[i].field),
-                            json_get(spec, namespaces[i].field), namespaces[i].why);
-    }
-}
-
-void pod_restrictions_check(const struct json *pod, const char *path, struct api_causes *c)
-{
-    const struct json *spec = json_get(pod, "spec"), *context = json_get(spec, "securityContext");
-    const struct json *volumes = json_get(spec, "volumes");
-    check_host(c, path, spec);
-    check_pod_context(c, API_FIELD("%sspec.securityContext", path), context);
+    const struct json *spec = json_get(pod, "spec");
+    check_context(c, API_FIELD("%sspec.securityContext", path), json_get(spec, "securityContext"));
     for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
         const struct json *list = json_get(spec, lists[k]);
         for (size_t i = 0; i < json_count(list); i++) {
             check_container(c, API_FIELD("%sspec.%s[%zu]", path, lists[k], i), json_at(list, i),
-                            context);
+                            host_network);
         }
-    }
-    for (size_t i = 0; i < json_count(volumes); i++) {
-        check_volume(c, API_FIELD("%sspec.volumes[%zu]", path, i), json_at(volumes, i));
     }
     check_priority(c, path, spec);
     check_annotations(c, path, json_path(pod, "metadata", "annotations", NULL));
-}
-
-/* ---- defaults of unset fields ---- */
-
-static bool list_has(const struct json *list, const char *word)
-{
-    const struct json *item;
-    JSON_FOREACH (item, list) {
-        if (streq_null(json_get_string(item), word)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void fill_drops(struct json *context)
-{
-    static const char *const required[] = {"KILL", "MKNOD", "SETUID", "SETGID"};
-    struct json *capabilities = api_default_object(context, "capabilities");
-    const struct json *list = json_get(capabilities, "drop");
-    if (!capabilities || (is_set(list) && !json_is(list, JSON_ARRAY)) || list_has(list, "ALL")) {
-        return;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(required); i++) {
-        if (!list_has(json_get(capabilities, "drop"), required[i])) {
-            json_append(json_ensure_array(capabilities, "drop"), json_string(required[i]));
-        }
-    }
-}
-
-static void fill_container(struct json *ct, const struct json *pod_context)
-{
-    struct json *context =
-        json_is(ct, JSON_OBJECT) ? api_default_object(ct, "securityContext") : NULL;
-    if (!context) {
-        return;
-    }
-    if (!is_set(json_get(context, "allowPrivilegeEscalation"))) {
-        json_set_bool(context, "allowPrivilegeEscalation", false);
-    }
-    if (!is_set(json_get(context, "runAsNonRoot")) &&
-        !is_set(json_get(pod_context, "runAsNonRoot"))) {
-        json_set_bool(context, "runAsNonRoot", true);
-    }
-    fill_drops(context);
-}
-
-void pod_restrictions_fill(struct json *pod)
-{
-    struct json *spec = json_get(pod, "spec"), *ct;
-    struct json *context =
-        json_is(spec, JSON_OBJECT) ? api_default_object(spec, "securityContext") : NULL;
-    if (!context) {
-        return;
-    }
-    if (!is_set(json_get(context, "seccompProfile"))) {
-        json_set_string(json_ensure_object(context, "seccompProfile"), "type", "RuntimeDefault");
-    }
-    for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
-        JSON_FOREACH (ct, json_get(spec, lists[k])) {
-            fill_container(ct, context);
-        }
-    }
 }
 
 /* ---- comparison ---- */

@@ -59,8 +59,7 @@ bool admission_awaits(const struct request *q, const struct json *obj);
 /* Whether the pod is a mirror pod: a node's picture of a pod that it runs without the API. */
 bool admission_is_mirror(const struct json *pod);
 /* Whether the user may enter the pod's containers (exec, attach, port-forward): a user who could
- * not have made the pod may not, whatever its service account may.  -EACCES: 'outcome' has the
- * 403. */
+ * not have made the pod may not.  -EACCES: 'outcome' has the 403. */
 int admission_check_entry(const struct request *q, const struct json *pod, struct outcome *outcome);
 /* The namespace of the request as the cache has it, borrowed until an object is next looked up in
  * the server's table of parsed objects (parsed.h); NULL: there is none. */

@@ -19,9 +19,9 @@ int certificate_validate_signing(struct request *q, const struct json *obj, cons
 int certificate_validate_subject(struct request *q, const struct json *obj, const struct json *old,
                                  struct outcome *outcome);
 
-/* admit_pod.c: SecurityContextConstraint. */
-int pod_admit(struct request *q, struct json *obj, const struct json *old, struct outcome *outcome);
-int pod_validate(struct request *q, const struct json *obj, const struct json *old,
+/* admit_scc.c: SecurityContextConstraint. */
+int scc_admit(struct request *q, struct json *obj, const struct json *old, struct outcome *outcome);
+int scc_validate(struct request *q, const struct json *obj, const struct json *old,
                  struct outcome *outcome);
 
 /* admit_pod_security.c: PodSecurity. */

@@ -46,6 +46,7 @@ struct apiserver {
     struct addresses *addresses;
     struct admission *admission;
     struct parsed parsed; /* Objects that admission reads at many writes. */
+    struct scc_set *sccs;
     struct uids *uids; /* NULL: namespaces get no user IDs. */
     uint64_t started_ms;
 };

@@ -6,6 +6,7 @@
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/admission/integrity.h"
+#include "apiserver/admission/scc_decide.h"
 #include "apiserver/admission/uids.h"
 #include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
@@ -134,6 +135,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->openapi = openapi_new();
     a->alloc = alloc_new(a, a->cfg.services);
     a->admission = admission_new(a);
+    a->sccs = scc_set_new(&a->cache);
     a->uids = uids_new(a, &blocks);
     a->addresses = addresses_new(&a->cache, a->cfg.addresses);
     store_start(s, &watcher, a);
@@ -243,6 +245,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         addresses_free(a->addresses);
         admission_free(a->admission);
         parsed_done(&a->parsed);
+        scc_set_free(a->sccs);
         uids_free(a->uids);
         security_free(a->security);
         free(a);

@@ -8,8 +8,10 @@
 #include "apiserver/access/token.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/fields.h"
+#include "apiserver/verbs/scc_review.h"
 #include "apiserver/verbs/write.h"
 #include "base/timeutil.h"
+#include "pod/scc.h"
 
 #define MIN_SECONDS 600
 #define MAX_SECONDS (INT64_C(1) << 32)
@@ -327,6 +329,9 @@ static struct json *status_of(struct request *q, const struct json *spec)
 {
     struct security *s = q->server->security;
     const char *kind = q->kind->kind;
+    if (streq(q->kind->group, SCC_GROUP)) {
+        return scc_review_status(q, spec);
+    }
     if (streq(kind, "TokenReview")) {
         return token_status(s, spec);
     }

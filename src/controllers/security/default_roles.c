@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "controller/obj.h"
 #include "controllers/security/default_roles_priv.h"
+#include "controllers/security/default_sccs.h"
+#include "pod/scc.h"
 
 #define RBAC_GROUP "rbac.authorization.k8s.io"
 #define RBAC_VERSION RBAC_GROUP "/v1"
@@ -13,6 +15,10 @@
 #define SYSTEM_NAMESPACE "kube-system"
 #define AUTHENTICATION_READER AUTHENTICATION_CONFIG "-reader"
 
+#define SCC_REVIEWS \
+    "podsecuritypolicyreviews podsecuritypolicyselfsubjectreviews podsecuritypolicysubjectreviews"
+/* The roles that give the use of one of the default constraints. */
+#define SCC_ROLE_PREFIX "system:openshift:scc:"
 #define WRITE "create delete deletecollection patch update"
 #define ALL READ " " WRITE
 
@@ -49,6 +55,7 @@ static const struct role roles[] = {
      {{"create", "authorization.k8s.io", "localsubjectaccessreviews"},
       {ALL, RBAC_GROUP, "rolebindings"},
       {READ, RBAC_GROUP, "roles"},
+      {"create", SCC_GROUP, SCC_REVIEWS},
       /* A project's administrator may change only its display name and
        * description: api/kinds/kind_namespace.c checks that. */
       {"get delete patch update", "project.openshift.io", "projects"}}},
@@ -91,13 +98,14 @@ static const struct role roles[] = {
       {READ, RBAC_GROUP, "clusterrolebindings clusterroles rolebindings roles"},
       {READ, "certificates.k8s.io", "certificatesigningrequests"},
       {READ, "apiextensions.k8s.io", "customresourcedefinitions"},
-      {READ, "security.openshift.io", "securitycontextconstraints"},
+      {READ, SCC_GROUP, SCC_PLURAL},
       {READ, "storage.k8s.io",
        "csidrivers csinodes csistoragecapacities storageclasses volumeattachments"},
       {READ, "user.openshift.io", "groups identities useridentitymappings users"},
       {"create", "authorization.k8s.io",
        "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews "
        "subjectaccessreviews"},
+      {"create", SCC_GROUP, SCC_REVIEWS},
       {"get", .urls = "*"}},
      .project_verbs = READ,
      .project_role = "view"},
@@ -431,6 +439,12 @@ struct json *default_cluster_roles(void)
     }
     for (size_t i = 0; i < n_component_roles; i++) {
         json_append(list, role_object(&component_roles[i]));
+    }
+    for (size_t i = 0; default_scc_names[i]; i++) {
+        CLEANUP_FREE char *name = xasprintf(SCC_ROLE_PREFIX "%s", default_scc_names[i]);
+        const struct role use = {
+            name, NULL, NULL, {{"use", SCC_GROUP, SCC_PLURAL, default_scc_names[i]}}};
+        json_append(list, role_object(&use));
     }
     return list;
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "controller/obj.h"
 #include "controllers/security/default_roles.h"
+#include "controllers/security/default_sccs.h"
 
 LOG_MODULE("bootstrap");
 
@@ -21,6 +22,7 @@ static const struct {
     {"clusterrolebindings", RBAC "clusterrolebindings"},
     {"roles", RBAC "namespaces/kube-system/roles"},
     {"rolebindings", RBAC "namespaces/kube-system/rolebindings"},
+    {"securitycontextconstraints", "/apis/security.openshift.io/v1/securitycontextconstraints"},
 };
 #define N_KINDS ARRAY_SIZE(kinds)
 
@@ -69,7 +71,7 @@ static void written(void *ctx, struct work *w, int error, const char *text, stru
         return;
     }
     if (error < 0 && error != -EEXIST) {
-        work_retry(w, error, "write a default role or binding", text);
+        work_retry(w, error, "write a default role, binding or constraint", text);
         return;
     }
     b->written++;
@@ -86,7 +88,7 @@ static void got(void *ctx, struct work *w, int error, const char *text, struct j
         return;
     }
     if (error < 0) {
-        work_retry(w, error, "read a default role or binding", text);
+        work_retry(w, error, "read a default role, binding or constraint", text);
         return;
     }
     CLEANUP(json_free) struct json *o = default_reconciled(want, obj);
@@ -106,7 +108,7 @@ static void listed(void *ctx, struct work *w, int error, const char *text, struc
     size_t k = kind_of(work_key(w));
     const struct json *want;
     if (error < 0) {
-        work_retry(w, error, "list default roles or bindings", text);
+        work_retry(w, error, "list default roles, bindings or constraints", text);
         return;
     }
     JSON_FOREACH (want, b->want[k]) {
@@ -142,9 +144,12 @@ static void step(void *ctx, struct work *w, const char *key)
 static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
     const struct rbac_bootstrap_config *cfg = config;
-    struct json *want[N_KINDS] = {default_namespaces(), default_cluster_roles(),
+    struct json *want[N_KINDS] = {default_namespaces(),
+                                  default_cluster_roles(),
                                   default_cluster_role_bindings(cfg->plugin),
-                                  default_system_roles(), default_system_role_bindings()};
+                                  default_system_roles(),
+                                  default_system_role_bindings(),
+                                  default_sccs()};
     struct rbac_bootstrap *b = NEW(struct rbac_bootstrap);
     b->cfg = cfg;
     b->queue = env->queue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates and updates the roles and bindings that every cluster has, once at start,
  * because an upgrade may have new ones.  Objects whose annotation autoupdate is "false"
- * are not changed; only withdrawn rules are removed from others.  After an error of the
+ * are not changed; only withdrawn rules are removed from others.  Security context constraints that
+ * are missing are created; those that exist are the administrator's.  After an error of the
  * server the request is retried without limit.  A controller without watches: its work ends when
  * the objects are written. */
 #pragma once

@@ -91,6 +91,32 @@ static void make_default_account(struct harness *h, const char *ns)
     }
 }
 
+void make_constraints(struct harness *h)
+{
+    static const char any[] =
+        "'runAsUser':{'type':'RunAsAny'},'seLinuxContext':{'type':'RunAsAny'}";
+    CLEANUP_FREE char *lax =
+        xasprintf("{'metadata':{'name':'lax'},%s,'seccompProfiles':['*'],'groups':["
+                  "'system:authenticated']}",
+                  any);
+    CLEANUP_FREE char *all =
+        xasprintf("{'metadata':{'name':'all'},%s,'seccompProfiles':['*'],"
+                  "'allowPrivilegedContainer':true,'allowHostDirVolumePlugin':true,"
+                  "'allowHostNetwork':true,'allowHostPorts':true,'allowHostPID':true,"
+                  "'allowHostIPC':true,'allowedCapabilities':['*'],'allowedUnsafeSysctls':['*']}",
+                  any);
+    const char *const both[] = {lax, all};
+    for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
+        CLEANUP_FREE char *text = quoted(both[i]);
+        CLEANUP_ANSWER
+        struct answer a =
+            ask(h, "POST", "/apis/security.openshift.io/v1/securitycontextconstraints", text);
+        if (a.status != 201) {
+            fail_msg("%s: %d %s", text, a.status, a.text);
+        }
+    }
+}
+
 struct harness *harness_new_secure(struct apiserver_security security)
 {
     struct jws_keys *keys = jws_keys_new();
@@ -103,6 +129,7 @@ struct harness *harness_new_secure(struct apiserver_security security)
     struct harness *h = harness_new(&(struct apiserver_config){.security = &security}, NULL);
     h->keys = keys;
     make_default_account(h, "default");
+    make_constraints(h);
     return h;
 }
 

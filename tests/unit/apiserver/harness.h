@@ -38,8 +38,12 @@ void harness_free(struct harness *h);
 void harness_stop_listening(struct harness *h);
 void harness_listen_again(struct harness *h);
 char *harness_url(const struct harness *h);
+/* Makes security context constraints for a server with access control: all authenticated users may
+ * use those that allow nothing of the host, and any user ID; members of system:masters also those
+ * that allow everything. */
+void make_constraints(struct harness *h);
 /* A server with access control as 'security' says, with HARNESS_TOKEN and keys of its
- * own.  h->client acts as the master. */
+ * own, and with constraints.  h->client acts as the master. */
 struct harness *harness_new_secure(struct apiserver_security security);
 /* Adds an HTTPS listener that identifies clients by certificates of h->ca. */
 void harness_listen_tls(struct harness *h);

@@ -129,6 +129,7 @@ static int set_up(void **state)
     assert_int_equal(address_ranges_parse("10.9.0.7", true, &rules.masters, NULL), 0);
     struct apiserver_config cfg = {.security = &security, .addresses = &rules};
     h = harness_new(&cfg, NULL);
+    make_constraints(h);
     pod = http_server_new(h->loop, NULL, serve, NULL);
     assert_int_equal(sock_listen_tcp("10.128.0.5:8080", &fd, NULL), 0);
     assert_int_equal(http_server_add_listener(pod, fd, NULL), 0);

@@ -3,6 +3,7 @@
 
 #include "controller/obj.h"
 #include "controllers/security/default_roles.h"
+#include "controllers/security/default_sccs.h"
 #include "controllers/security/role_aggregation.h"
 #include "sdn/service_ranges.h"
 
@@ -73,6 +74,21 @@ static void make_roles(struct harness *h)
     }
 }
 
+static void make_sccs(struct harness *h)
+{
+    CLEANUP(json_free) struct json *sccs = default_sccs();
+    const struct json *o;
+    JSON_FOREACH (o, sccs) {
+        CLEANUP_FREE char *text = json_to_text(o);
+        CLEANUP_ANSWER
+        struct answer a =
+            ask(h, "POST", "/apis/security.openshift.io/v1/securitycontextconstraints", text);
+        if (a.status != 201) {
+            fail_msg("%s: %d: %s", text, a.status, a.text);
+        }
+    }
+}
+
 struct harness *project_new(void)
 {
     const struct apiserver_security security = {.loopback_token = "loopback"};
@@ -83,6 +99,7 @@ struct harness *project_new(void)
     struct apiserver_config cfg = {.security = &security, .services = &ranges};
     struct harness *h = harness_new(&cfg, NULL);
     make_roles(h);
+    make_sccs(h);
     free(make_namespace(h, "red"));
     free(make_namespace(h, "blue"));
     give_role(h, "red", "vic", "view");
