@@ -134,7 +134,7 @@ def test_no_way_of_writing_gets_around_the_level(c, red):
                        ([{"op": "add", "path": "/spec/ephemeralContainers", "value": [{"name": "d", "image": "i"}]}], "json-patch")):
         for query in ("", "?dryRun=All"):
             status, answer = c.ask(c._admin, "PATCH", path + query, what, headers={"Content-Type": f"application/{kind}+json"})
-            assert status == 403 and 'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "d"' in \
+            assert status == 403 and 'violates PodSecurity "restricted:latest": unrestricted capabilities (container "d"' in \
                 answer["message"], answer
     good = {"name": "d", "image": "i", "securityContext": CLOSED}
     c.admin("PATCH", path, {"spec": {"ephemeralContainers": [good]}},

@@ -58,9 +58,13 @@ def test_pods_of_a_member_get_no_more_than_restricted(c):
     assert create(c, pod("good"), verb="apply").returncode == 0
     context = json.loads(c.kubectl("get", "pod", "good", "-n", "red", "-o", "json").stdout)["spec"]
     assert context["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    notes = json.loads(c.kubectl("get", "namespace", "red", "-o", "json").stdout)["metadata"]["annotations"]
+    first = int(notes["openshift.io/sa.scc.uid-range"].split("/")[0])
+    assert context["securityContext"]["fsGroup"] == first
+    assert context["securityContext"]["seLinuxOptions"] == {"level": notes["openshift.io/sa.scc.mcs"]}
     assert context["containers"][0]["securityContext"] == {
-        "allowPrivilegeEscalation": False, "runAsNonRoot": True,
-        "capabilities": {"drop": ["KILL", "MKNOD", "SETUID", "SETGID"]}}
+        "allowPrivilegeEscalation": False, "runAsNonRoot": True, "runAsUser": first,
+        "capabilities": {"drop": ["KILL", "MKNOD", "SETGID", "SETUID"]}}
     assert create(c, pod("good"), verb="apply").stdout == "pod/good unchanged\n"
     refused(create(c, pod("good", {"hostIPC": True}), verb="apply"), "spec.hostIPC")
     refused(c.kubectl("patch", "pod", "good", "-n", "red", "--as", "eve", "-p", json.dumps(

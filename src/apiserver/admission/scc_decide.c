@@ -173,11 +173,11 @@ static bool fits(const struct scc_question *q, const struct scc *s, const struct
     }
     CLEANUP(json_free) struct json *pod = copy_of(q->pod);
     const struct json *rights = scc_object(s);
-    if (q->mode == SCC_FILLS) {
-        (void) scc_fill(&p, pod, SCC_WHOLE_POD);
-    } else if (q->mode == SCC_FILLS_EPHEMERAL) {
+    if (q->mode == SCC_FILLS_EPHEMERAL) {
         (void) scc_fill(&p, pod, SCC_EPHEMERAL_CONTAINERS);
     }
+    /* What is only unset is not told as a fault of the pod. */
+    bool changed = scc_fill(&p, pod, SCC_WHOLE_POD);
     scc_check(&p, pod, q->path, &causes);
     if (!json_get_bool(json_get(rights, "allowPrivilegedContainer"), false)) {
         pod_restrictions_check(pod, q->path,
@@ -187,8 +187,11 @@ static bool fits(const struct scc_question *q, const struct scc *s, const struct
         add_causes(a, s, &causes);
         return false;
     }
-    CLEANUP(json_free) struct json *other = q->mode == SCC_FILLS ? NULL : json_clone(pod);
-    if (other && scc_fill(&p, other, SCC_WHOLE_POD)) {
+    if (changed && streq_null(json_path_string(q->pod, "spec", "os", "name", NULL), "windows")) {
+        add_forbidden(a, s, "it would give a Windows pod settings of Linux");
+        return false;
+    }
+    if (changed && q->mode != SCC_FILLS) {
         add_forbidden(a, s, "it would change the pod, which an update may not");
         return false;
     }

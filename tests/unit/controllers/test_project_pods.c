@@ -376,7 +376,7 @@ static void what_is_left_open_is_filled_in(void **state)
     check_by(h, "eve", "PUT", PODS "/x",
              "{'metadata':{'name':'x'},'spec':{'initContainers':[{'name':'a','image':'i'}],"
              "'containers':[{'name':'c','image':'j'}]}}",
-             403, "required capabilities are not set");
+             403, "it would change the pod, which an update may not");
     check_by(h, "eve", "PATCH", PODS "/x", "{'spec':{'activeDeadlineSeconds':5}}", 200,
              "\"openshift.io/scc\":\"restricted\"");
     /* An administrator's pods run as any user. */
