@@ -69,6 +69,7 @@ _tenet() {
         "adm groups") command="adm groups" ;;
         "adm manage-node") command="adm manage-node" ;;
         "adm pod-network") command="adm pod-network" ;;
+        "adm policy") command="adm policy" ;;
         "adm uncordon") command="adm uncordon" ;;
         esac
     fi
@@ -201,6 +202,8 @@ _tenet() {
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
+    "adm policy -n" | "adm policy --namespace") values="@namespaces" ;;
+    "adm policy --kubeconfig") values="@file" ;;
     "adm uncordon -n" | "adm uncordon --namespace") values="@namespaces" ;;
     "adm uncordon --kubeconfig") values="@file" ;;
     "token --write-kubeconfig") values="@file" ;;
@@ -284,7 +287,7 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --help"
         ;;
     "adm")
-        words="cordon create-master-certs drain groups manage-node pod-network uncordon"
+        words="cordon create-master-certs drain groups manage-node pod-network policy uncordon"
         options=" --help"
         ;;
     "adm cordon")
@@ -310,6 +313,10 @@ _tenet() {
     "adm pod-network")
         words="join-projects isolate-projects make-projects-global @namespaces"
         options=" --to --selector --namespace --kubeconfig --server --help"
+        ;;
+    "adm policy")
+        words="add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group"
+        options=" --serviceaccount --namespace --kubeconfig --server --help"
         ;;
     "adm uncordon")
         words="@nodes"

@@ -5,9 +5,15 @@
 
 #include <stdio.h>
 
-static const struct command *const groups[] = {
-    &adm_cordon,      &adm_create_master_certs, &adm_drain,    &adm_groups,
-    &adm_manage_node, &adm_pod_network,         &adm_uncordon, NULL};
+static const struct command *const groups[] = {&adm_cordon,
+                                               &adm_create_master_certs,
+                                               &adm_drain,
+                                               &adm_groups,
+                                               &adm_manage_node,
+                                               &adm_pod_network,
+                                               &adm_policy,
+                                               &adm_uncordon,
+                                               NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
@@ -20,6 +26,7 @@ static const char help[] =
     "  groups                groups of users and their members\n"
     "  manage-node           whether nodes get pods; list or evict their pods\n"
     "  pod-network           networks of projects: join, isolate, make global\n"
+    "  policy                who may use security context constraints\n"
     "  uncordon              nodes get new pods again\n";
 
 static int run(int argc, char **argv)

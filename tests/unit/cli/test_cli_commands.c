@@ -508,6 +508,59 @@ static void groups_are_made_and_changed(void **state)
     harness_free(h);
 }
 
+#define RBAC "/apis/rbac.authorization.k8s.io/v1/"
+
+static void the_use_of_constraints_is_given_and_taken(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    make_constraints(h);
+    free(make_namespace(h, "red"));
+    CLEANUP_FREE char *listed = quoted("{'users':['jane','system:serviceaccount:red:web','joe']}");
+    CLEANUP_ANSWER
+    struct answer a =
+        ask_full(h, "PATCH", "/apis/security.openshift.io/v1/securitycontextconstraints/all", NULL,
+                 "application/merge-patch+json", listed);
+    assert_int_equal(a.status, 200);
+#define SCC_ROLE "clusterrole.rbac.authorization.k8s.io/system:openshift:scc:all "
+    static const struct typed_row rows[] = {
+        {"adm policy", 2, "", "tenet adm policy: a command is missing..."},
+        {"adm policy can-i", 2, "", "tenet adm policy: unknown command \"can-i\"..."},
+        {"adm policy add-scc-to-user all", 2, "",
+         "tenet adm policy: add-scc-to-user needs security context constraints and users..."},
+        {"adm policy add-scc-to-group all -z web", 2, "",
+         "tenet adm policy: add-scc-to-group takes no --serviceaccount..."},
+        {"adm policy add-scc-to-user all -z web -n none", 1, "",
+         "Error from server (NotFound): namespaces \"none\" not found\n"},
+        {"adm policy add-scc-to-user none jane", 1, "",
+         "Error from server (NotFound): securitycontextconstraints.security.openshift.io \"none\" "
+         "not found\n"},
+        {"adm policy add-scc-to-user all jane", 0, SCC_ROLE "added: \"jane\"\n", ""},
+        {"adm policy add-scc-to-user all ann jane", 0, SCC_ROLE "added: \"ann\", \"jane\"\n", ""},
+        {"adm policy add-scc-to-group all dev", 0, SCC_ROLE "added: \"dev\"\n", ""},
+        {"adm policy add-scc-to-user all -z web -z db -n red", 0,
+         SCC_ROLE "added: \"web\", \"db\"\n", ""},
+        {"adm policy remove-scc-from-user all jane", 0, SCC_ROLE "removed: \"jane\"\n", ""},
+        {"adm policy remove-scc-from-user all -z web -n red", 0, SCC_ROLE "removed: \"web\"\n", ""},
+        {"get securitycontextconstraints all -o jsonpath={.users}", 0, "[\"joe\"]", ""},
+    };
+    typed_check(h, rows, ARRAY_SIZE(rows));
+    CLEANUP_ANSWER
+    struct answer role = ask_ok(h, "GET", RBAC "clusterroles/system:openshift:scc:all", NULL, 200);
+    assert_non_null(strstr(role.text, "\"resourceNames\":[\"all\"]"));
+    CLEANUP_ANSWER
+    struct answer all =
+        ask_ok(h, "GET", RBAC "clusterrolebindings/system:openshift:scc:all", NULL, 200);
+    assert_null(strstr(all.text, "\"jane\""));
+    assert_non_null(strstr(all.text, "\"name\":\"ann\""));
+    assert_non_null(strstr(all.text, "\"name\":\"dev\""));
+    CLEANUP_ANSWER
+    struct answer own =
+        ask_ok(h, "GET", RBAC "namespaces/red/rolebindings/system:openshift:scc:all", NULL, 200);
+    assert_null(strstr(own.text, "\"web\""));
+    assert_non_null(strstr(own.text, "\"namespace\":\"red\",\"name\":\"db\""));
+    harness_free(h);
+}
+
 #define WIDGETS "/apis/idle.example/v1/namespaces/red/widgets"
 
 /* A pod of the widget "w", and its address among the endpoints of the service. */
@@ -612,6 +665,7 @@ int main(void)
         cmocka_unit_test(a_service_is_idled_with_the_owner_of_its_pods),
         cmocka_unit_test(projects_share_networks_when_the_master_agrees),
         cmocka_unit_test(groups_are_made_and_changed),
+        cmocka_unit_test(the_use_of_constraints_is_given_and_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenet adm policy: who may use security context constraints.
+ *
+ * As oc of OpenShift 4 does it, the use is given by a binding to the ClusterRole
+ * system:openshift:scc:NAME, which is made where it is missing.  Taking it away also removes the
+ * subject from the lists of the constraints themselves, where oc of OpenShift 3 puts it. */
+#include "base/mem.h"
+#include "cli/admin/adm.h"
+#include "cli/session.h"
+#include "pod/scc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RBAC_GROUP "rbac.authorization.k8s.io"
+#define RBAC_API RBAC_GROUP "/v1"
+#define ROLE_PREFIX "system:openshift:scc:"
+#define MAX_ATTEMPTS 10
+
+static const char help[] =
+    "usage: tenet adm policy add-scc-to-user SCC (USER... | -z ACCOUNT...)\n"
+    "       tenet adm policy add-scc-to-group SCC GROUP...\n"
+    "       tenet adm policy remove-scc-from-user SCC (USER... | -z ACCOUNT...)\n"
+    "       tenet adm policy remove-scc-from-group SCC GROUP...\n"
+    "\n"
+    "Who may use security context constraints. A pod gets the settings of those that its user\n"
+    "or its service account may use.\n"
+    "\n"
+    "With -n or -z the right holds in that namespace, otherwise in the whole cluster.\n";
+
+static const struct command_option options[] = {
+    {"serviceaccount", 'z', "ACCOUNT", "service account of the namespace; may be given repeatedly"},
+    {0},
+};
+
+static const struct {
+    const char *name, *kind, *list; /* The list is that of the constraints. */
+    bool removes;
+} actions[] = {
+    {"add-scc-to-user", "User", "users", false},
+    {"add-scc-to-group", "Group", "groups", false},
+    {"remove-scc-from-user", "User", "users", true},
+    {"remove-scc-from-group", "Group", "groups", true},
+};
+
+struct policy {
+    struct session s;
+    size_t action;
+    const char *scc;
+    char *role;         /* The ClusterRole, and the name of the binding. */
+    const char *ns;     /* NULL: the right holds in the whole cluster. */
+    struct json *names; /* As they were given: an array. */
+    struct json *subjects;
+    struct err error; /* Of the last request. */
+};
+
+/* ---- subjects ---- */
+
+static void add_subject(struct policy *p, const char *kind, const char *name, const char *ns)
+{
+    struct json *o = json_append(p->subjects, json_object());
+    json_set_string(o, "kind", kind);
+    if (ns) {
+        json_set_string(o, "namespace", ns);
+    } else {
+        json_set_string(o, "apiGroup", RBAC_GROUP);
+    }
+    json_set_string(o, "name", name);
+    json_append(p->names, json_string(name));
+}
+
+static bool same_subject(const struct json *a, const struct json *b)
+{
+    return streq(json_get_text(a, "kind"), json_get_text(b, "kind")) &&
+           streq(json_get_text(a, "name"), json_get_text(b, "name")) &&
+           streq(json_get_text(a, "namespace"), json_get_text(b, "namespace"));
+}
+
+static bool has_subject(const struct json *list, const struct json *subject)
+{
+    const struct json *item;
+    JSON_FOREACH (item, list) {
+        if (same_subject(item, subject)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- requests ---- */
+
+/* Returns the error of the request, whose text is in p->error. */
+static int ask(struct policy *p, const char *method, const char *path, const struct json *body,
+               struct json **ret)
+{
+    p->error = (struct err){0};
+    return api_request_sync(p->s.client, method, path, NULL, NULL, body, ret, &p->error);
+}
+
+static struct json *role_ref(const struct policy *p)
+{
+    struct json *o = json_object();
+    json_set_string(o, "apiGroup", RBAC_GROUP);
+    json_set_string(o, "kind", "ClusterRole");
+    json_set_string(o, "name", p->role);
+    return o;
+}
+
+static struct json *object(const struct policy *p, const char *kind)
+{
+    struct json *o = json_object(), *meta;
+    json_set_string(o, "kind", kind);
+    json_set_string(o, "apiVersion", RBAC_API);
+    meta = json_ensure_object(o, "metadata");
+    json_set_string(meta, "name", p->role);
+    return o;
+}
+
+static int make_role(struct policy *p)
+{
+    CLEANUP_FREE char *path = api_path(RBAC_API, "clusterroles", NULL, NULL, NULL);
+    CLEANUP(json_free) struct json *o = object(p, "ClusterRole");
+    struct json *rule = json_append(json_ensure_array(o, "rules"), json_object());
+    json_append(json_ensure_array(rule, "verbs"), json_string("use"));
+    json_append(json_ensure_array(rule, "apiGroups"), json_string(SCC_GROUP));
+    json_append(json_ensure_array(rule, "resources"), json_string(SCC_PLURAL));
+    json_append(json_ensure_array(rule, "resourceNames"), json_string(p->scc));
+    int r = ask(p, "POST", path, o, NULL);
+    return r == -EEXIST ? 0 : r;
+}
+
+static char *bindings_path(const struct policy *p, const char *name)
+{
+    return api_path(RBAC_API, p->ns ? "rolebindings" : "clusterrolebindings", p->ns, name, NULL);
+}
+
+static int make_binding(struct policy *p)
+{
+    CLEANUP_FREE char *path = bindings_path(p, NULL);
+    CLEANUP(json_free) struct json *o = object(p, p->ns ? "RoleBinding" : "ClusterRoleBinding");
+    json_set(o, "roleRef", role_ref(p));
+    json_set(o, "subjects", json_clone(p->subjects));
+    return ask(p, "POST", path, o, NULL);
+}
+
+/* Changes the subjects of the binding as it is at that moment.  -ENOENT: there is none; -ECANCELED:
+ * it is of another role, which was printed. */
+static int change_binding(struct policy *p, bool removes)
+{
+    CLEANUP_FREE char *path = bindings_path(p, p->role);
+    int r = -ESTALE;
+    for (int i = 0; r == -ESTALE && i < MAX_ATTEMPTS; i++) {
+        CLEANUP(json_free) struct json *o = NULL;
+        r = ask(p, "GET", path, NULL, &o);
+        if (r < 0) {
+            return r;
+        }
+        CLEANUP(json_free) struct json *ref = role_ref(p);
+        if (!json_equal(json_get(o, "roleRef"), ref)) {
+            return session_error("the binding %s gives another role", p->role), -ECANCELED;
+        }
+        struct json *list = json_array(), *item;
+        JSON_FOREACH (item, json_get(o, "subjects")) {
+            if (!removes || !has_subject(p->subjects, item)) {
+                json_append(list, json_clone(item));
+            }
+        }
+        JSON_FOREACH (item, p->subjects) {
+            if (!removes && !has_subject(list, item)) {
+                json_append(list, json_clone(item));
+            }
+        }
+        json_set(o, "subjects", list);
+        r = ask(p, "PUT", path, o, NULL);
+    }
+    return r;
+}
+
+static int add(struct policy *p)
+{
+    int r = make_role(p);
+    r = r < 0 ? r : make_binding(p);
+    return r == -EEXIST ? change_binding(p, false) : r;
+}
+
+/* The names by which the constraints list the subjects: an account has its user's name. */
+static bool is_listed(const struct policy *p, const char *name)
+{
+    const struct json *item;
+    JSON_FOREACH (item, p->subjects) {
+        const char *ns = json_get_text(item, "namespace");
+        CLEANUP_FREE char *user =
+            *ns ? xasprintf("system:serviceaccount:%s:%s", ns, json_get_text(item, "name"))
+                : xstrdup(json_get_text(item, "name"));
+        if (streq(user, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the subjects out of the lists of the constraints, unless none is there. */
+static int change_constraints(struct policy *p)
+{
+    CLEANUP_FREE char *path = api_path(SCC_GROUP "/v1", SCC_PLURAL, NULL, p->scc, NULL);
+    const char *key = actions[p->action].list;
+    int r = -ESTALE;
+    for (int i = 0; r == -ESTALE && i < MAX_ATTEMPTS; i++) {
+        CLEANUP(json_free) struct json *o = NULL;
+        r = ask(p, "GET", path, NULL, &o);
+        struct json *list = json_array();
+        const struct json *item;
+        JSON_FOREACH (item, json_get(o, key)) {
+            if (json_get_string(item) && !is_listed(p, json_get_string(item))) {
+                json_append(list, json_clone(item));
+            }
+        }
+        if (r < 0 || json_count(list) == json_count(json_get(o, key))) {
+            json_free(list);
+            return r;
+        }
+        json_set(o, key, list);
+        r = ask(p, "PUT", path, o, NULL);
+    }
+    return r;
+}
+
+static int take_away(struct policy *p)
+{
+    int r = change_binding(p, true);
+    return r < 0 && r != -ENOENT ? r : change_constraints(p);
+}
+
+/* ---- the command ---- */
+
+static int find_constraints(struct policy *p)
+{
+    CLEANUP_FREE char *path = api_path(SCC_GROUP "/v1", SCC_PLURAL, NULL, p->scc, NULL);
+    CLEANUP(json_free) struct json *o = NULL;
+    return ask(p, "GET", path, NULL, &o) < 0 ? session_fail(&p->s, &p->error, NULL) : 0;
+}
+
+static int execute(struct policy *p)
+{
+    int status = find_constraints(p);
+    if (status) {
+        return status;
+    }
+    bool removes = actions[p->action].removes;
+    int r = removes ? take_away(p) : add(p);
+    if (r == -ESTALE) {
+        return session_error("other clients change the same objects again and again: try later");
+    }
+    if (r < 0) {
+        return r == -ECANCELED ? 1 : session_fail(&p->s, &p->error, NULL);
+    }
+    printf("clusterrole." RBAC_GROUP "/%s %s: ", p->role, removes ? "removed" : "added");
+    for (size_t i = 0; i < json_count(p->names); i++) {
+        printf("%s\"%s\"", i ? ", " : "", json_get_string(json_at(p->names, i)));
+    }
+    putchar('\n');
+    return 0;
+}
+
+static int find_action(const char *name, size_t *ret)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
+        if (streq(actions[i].name, name)) {
+            *ret = i;
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* Reads the arguments after the options; 'accounts' are those of -z. */
+static int read_arguments(struct policy *p, int argc, char **argv, const struct json *accounts)
+{
+    if (optind == argc) {
+        return command_usage(&adm_policy, "a command is missing");
+    }
+    if (find_action(argv[optind], &p->action) < 0) {
+        return command_usage(&adm_policy, "unknown command \"%s\"", argv[optind]);
+    }
+    const char *action = argv[optind++], *kind = actions[p->action].kind;
+    bool users = streq(kind, "User");
+    if (optind == argc || (optind + 1 == argc && !json_count(accounts))) {
+        return command_usage(&adm_policy, "%s needs security context constraints and %s", action,
+                             users ? "users" : "groups");
+    }
+    if (json_count(accounts) && !users) {
+        return command_usage(&adm_policy, "%s takes no --serviceaccount", action);
+    }
+    p->scc = argv[optind++];
+    p->role = xasprintf(ROLE_PREFIX "%s", p->scc);
+    int status = session_open(&p->s);
+    if (status) {
+        return status;
+    }
+    p->ns = p->s.option_ns || json_count(accounts) ? p->s.ns : NULL;
+    for (; optind < argc; optind++) {
+        add_subject(p, kind, argv[optind], NULL);
+    }
+    for (size_t i = 0; i < json_count(accounts); i++) {
+        add_subject(p, "ServiceAccount", json_get_string(json_at(accounts, i)), p->ns);
+    }
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    struct policy p = {.names = json_array(), .subjects = json_array()};
+    CLEANUP(json_free) struct json *accounts = json_array();
+    int opt;
+    while ((opt = session_getopt(&p.s, &adm_policy, argc, argv, NULL)) == 'z') {
+        json_append(accounts, json_string(optarg));
+    }
+    int status = opt == -1 ? read_arguments(&p, argc, argv, accounts) : opt == OPT_HELP ? 0 : 2;
+    if (opt == -1 && status == 0) {
+        status = execute(&p);
+    }
+    session_done(&p.s);
+    json_free(p.names);
+    json_free(p.subjects);
+    free(p.role);
+    return status;
+}
+
+const struct command adm_policy = {
+    .name = "adm policy",
+    .summary = "who may use security context constraints",
+    .help = help,
+    .options = options,
+    .shared = session_options,
+    .complete = "add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group",
+    .run = run};
