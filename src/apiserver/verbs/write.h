@@ -86,8 +86,8 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
 /* Checks the version and UID that the client requires of the object. */
 int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old,
                               struct outcome *outcome);
-/* Gives the object the addresses, ports and user IDs that it needs and lacks, and records the claims
- * of the write.  'old' NULL: created.  Negative: the outcome is filled. */
+/* Gives the object the addresses, ports and user IDs that it needs and lacks, and records the
+ * claims of the write.  'old' NULL: created.  Negative: the outcome is filled. */
 int write_settle(struct write *w, struct json *obj, const struct json *old,
                  struct outcome *outcome);
 /* Whether the creation of 'obj' waits now for an object that a controller is about to make, such

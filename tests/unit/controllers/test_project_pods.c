@@ -273,34 +273,30 @@ static void apply_and_generated_names_are_no_way_round(void **state)
 static void every_field_is_named_at_once(void **state)
 {
     struct harness *h = *state;
-#define UNUSABLE(name) "provider \"" name "\": Forbidden: not usable by user or serviceaccount"
-    static const char
-        want[] =
-            "pods \"x\" is forbidden: unable to validate against any security context constraint: "
-            "[" UNUSABLE("anyuid") ", "
-                                   "provider restricted: spec.hostNetwork: Invalid value: true: "
-                                   "Host network is not allowed "
-                                   "to be used, provider restricted: "
-                                   "spec.containers[0].ports[0].hostPort: Invalid value: 53: "
-                                   "Host ports are not allowed to be used, provider restricted: "
-                                   "spec.volumes[0]: Invalid "
-                                   "value: \"hostPath\": hostPath volumes are not allowed to be "
-                                   "used, " UNUSABLE("nonroot") ", " UNUSABLE("hostmount-anyuid") ", " UNUSABLE(
-                                       "hostnetwork") ", " UNUSABLE("hostaccess") ", " UNUSABLE("pr"
-                                                                                                "iv"
-                                                                                                "il"
-                                                                                                "eg"
-                                                                                                "e"
-                                                                                                "d") "]; change the pod, or ask an "
-                                                                                                     "administrator for constraints that allow it: tenet adm policy add-scc-to-user SCC -z "
-                                                                                                     "default -n red";
+    static const char *const unusable[] = {"nonroot", "hostmount-anyuid", "hostnetwork",
+                                           "hostaccess", "privileged"};
+    CLEANUP_STRBUF struct strbuf want = STRBUF_INIT;
+    strbuf_adds(&want,
+                "pods \"x\" is forbidden: unable to validate against any security context "
+                "constraint: [provider \"anyuid\": Forbidden: not usable by user or "
+                "serviceaccount, provider restricted: spec.hostNetwork: Invalid value: true: Host "
+                "network is not allowed to be used, provider restricted: "
+                "spec.containers[0].ports[0].hostPort: Invalid value: 53: Host ports are not "
+                "allowed to be used, provider restricted: spec.volumes[0]: Invalid value: "
+                "\"hostPath\": hostPath volumes are not allowed to be used");
+    for (size_t i = 0; i < ARRAY_SIZE(unusable); i++) {
+        strbuf_addf(&want, ", provider \"%s\": Forbidden: not usable by user or serviceaccount",
+                    unusable[i]);
+    }
+    strbuf_adds(&want, "]; change the pod, or ask an administrator for constraints that allow it: "
+                       "tenet adm policy add-scc-to-user SCC -z default -n red");
     CLEANUP_ANSWER struct answer a =
         by(h, "eve", "POST", PODS,
            "{'metadata':{'name':'x'},'spec':{'hostNetwork':true,'volumes':[{'name':'v',"
            "'hostPath':{'path':'/'}}],'containers':[{'name':'c','image':'i','ports':["
            "{'containerPort':53,'hostPort':53}]}]}}");
     assert_int_equal(a.status, 403);
-    assert_string_equal(at(&a, "message"), want);
+    assert_string_equal(at(&a, "message"), strbuf_cstr(&want));
     assert_int_equal(json_count(json_path(a.body, "details", "causes", NULL)), 3);
 }
 
@@ -525,7 +521,7 @@ static char *reply_by(struct harness *h, const char *user, const char *method, c
     return ask_raw(h, text);
 }
 
-/* Checks the status, and that there is a warning about pods with this text (NULL: there is none). */
+/* Checks the status, and that there is a warning about pods with this text (NULL: none). */
 static void check_warning(struct harness *h, const char *method, const char *path, const char *body,
                           const char *status, const char *warning)
 {
