@@ -132,14 +132,20 @@ static void note_release(struct uids *u, struct uids_write *w, const char *range
     }
 }
 
-/* Takes the lowest block that is free, for a write; -ENOSPC. */
-static int reserve(struct uids *u, struct uids_write *w, const char *ns)
+/* Takes the lowest block that is free after 'skip' others, or else the last free one, for a write;
+ * -ENOSPC. */
+static int reserve(struct uids *u, struct uids_write *w, unsigned skip, const char *ns)
 {
-    const uint8_t *free_one = memchr(u->holders, 0, u->blocks.n);
-    if (!free_one) {
+    const uint8_t *end = u->holders + u->blocks.n, *found = NULL, *next = u->holders;
+    for (unsigned i = 0; i <= skip && next; i++) {
+        next = memchr(next, 0, (size_t) (end - next));
+        found = next ? next : found;
+        next = next && next + 1 < end ? next + 1 : NULL;
+    }
+    if (!found) {
         return -ENOSPC;
     }
-    w->block = (uint32_t) (free_one - u->holders);
+    w->block = (uint32_t) (found - u->holders);
     w->reserves = true;
     hold(u, w->block);
     note_claim(w, w->block, ns);
@@ -201,8 +207,8 @@ static void keep(struct json *obj, const struct json *old)
     }
 }
 
-int uids_settle(struct request *q, struct uids_write *w, struct json *obj, const struct json *old,
-                struct outcome *outcome)
+int uids_settle(struct request *q, struct uids_write *w, unsigned attempts, struct json *obj,
+                const struct json *old, struct outcome *outcome)
 {
     struct uids *u = q->server->uids;
     const char *name = json_path_string(obj, "metadata", "name", NULL);
@@ -227,7 +233,7 @@ int uids_settle(struct request *q, struct uids_write *w, struct json *obj, const
         }
         return 0;
     }
-    if (reserve(u, w, name) < 0) {
+    if (reserve(u, w, attempts, name) < 0) {
         outcome_error(outcome, 500, "InternalError",
                       "Internal error occurred: no block of user IDs is left for a namespace: "
                       "delete namespaces, or extend projectConfig.securityAllocator of the master");
@@ -284,7 +290,7 @@ static void annotate(struct uids *u, const char *key)
     CLEANUP(json_free) struct json *obj = o ? object_parse(o) : NULL;
     CLEANUP(blob_unref) struct blob *value = NULL;
     struct uids_write w = {0};
-    if (!obj || range_of(obj) || reserve(u, &w, key) < 0) {
+    if (!obj || range_of(obj) || reserve(u, &w, 0, key) < 0) {
         return;
     }
     struct json *meta = json_ensure_object(obj, "metadata");

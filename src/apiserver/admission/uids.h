@@ -31,10 +31,11 @@ struct uids_write {
 /* Whether objects of the kind get values; 'u' may be NULL. */
 bool uids_concerns(const struct uids *u, const struct cache_kind *ck);
 /* If 'obj' is a namespace, sets the annotations that it lacks, and records in 'w' the claims that
- * the write makes and gives up.  'old' NULL: created.  -EACCES: the user sets annotations and may
- * not; -ENOSPC: there is no block left; the outcome is filled. */
-int uids_settle(struct request *q, struct uids_write *w, struct json *obj, const struct json *old,
-                struct outcome *outcome);
+ * the write makes and gives up.  'old' NULL: created.  'attempts': how often the write was tried;
+ * another server may have claimed as many blocks that are free here.  -EACCES: the user sets
+ * annotations and may not; -ENOSPC: there is no block left; the outcome is filled. */
+int uids_settle(struct request *q, struct uids_write *w, unsigned attempts, struct json *obj,
+                const struct json *old, struct outcome *outcome);
 /* Records that the deletion of 'base', of kind 'ck', gives up its claim. */
 void uids_settle_deletion(struct uids *u, struct uids_write *w, const struct cache_kind *ck,
                           const struct object *base);

@@ -335,7 +335,7 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
 int write_settle(struct write *w, struct json *obj, const struct json *old, struct outcome *outcome)
 {
     int r = alloc_settle(w->q, &w->alloc, w->key, obj, old, outcome);
-    return r < 0 ? r : uids_settle(w->q, &w->uids, obj, old, outcome);
+    return r < 0 ? r : uids_settle(w->q, &w->uids, w->attempts, obj, old, outcome);
 }
 
 /* ---- create ---- */
