@@ -37,7 +37,8 @@ static bool is_within(int64_t n, const struct scc_ranges *ranges)
 
 static const struct json *annotations_of(const struct judging *j)
 {
-    return json_path(j->pod, "metadata", "annotations", NULL);
+    const struct json *list = json_path(j->pod, "metadata", "annotations", NULL);
+    return json_is(list, JSON_OBJECT) ? list : NULL;
 }
 
 /* Refuses a security context of a wrong type; returns whether there is one to be judged. */
@@ -338,7 +339,8 @@ static bool is_of_account(const struct json *projected)
     for (size_t i = 0; i < json_count(sources) && only; i++) {
         const struct json *source = json_at(sources, i);
         const char *map = json_path_string(source, "configMap", "name", NULL);
-        for (size_t k = 0; k < json_count(source); k++) {
+        only &= json_is(source, JSON_OBJECT);
+        for (size_t k = 0; only && k < json_count(source); k++) {
             const char *key = json_key_at(source, k);
             only &= !scc_is_set(json_at(source, k)) || streq(key, "serviceAccountToken") ||
                     (streq(key, "configMap") && (streq_null(map, "kube-root-ca.crt") ||
@@ -377,6 +379,10 @@ static void check_driver(const struct judging *j, const char *at, const struct j
 static void check_volume(const struct judging *j, const char *at, const struct json *volume)
 {
     size_t sources = 0;
+    if (!json_is(volume, JSON_OBJECT)) {
+        api_invalid(j->c, at, volume, "must be an object");
+        return;
+    }
     for (size_t i = 0; i <= json_count(volume); i++) {
         bool end = i == json_count(volume);
         const char *key = end ? "emptyDir" : json_key_at(volume, i);
@@ -388,7 +394,7 @@ static void check_volume(const struct judging *j, const char *at, const struct j
         const char *type = volume_type(key);
         if (!allows_type(j->s, type, source)) {
             CLEANUP(json_free) struct json *v = json_string(type);
-            api_invalid(j->c, at, v, "%s volumes are not allowed to be used", type);
+            api_invalid(j->c, at, v, "%.64s volumes are not allowed to be used", type);
         } else if (streq(type, "flexVolume")) {
             check_driver(j, at, source);
         }

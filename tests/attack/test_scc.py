@@ -198,6 +198,10 @@ def test_a_running_pod_gets_no_more_by_an_update(c):
     refused(c.ask(c.ed, "PUT", path, whole), "must be in the ranges")
     refused(c.ask(c.ed, "PATCH", path, {"metadata": {"annotations": {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}}},
                   headers=MERGE), "seccomp")
+    # Lists in place of objects, as only a patch can leave them.
+    for at in ("/metadata/annotations", "/spec/securityContext", "/spec/volumes/0", "/spec/containers/0/securityContext"):
+        status, answer = c.ask(c.ed, "PATCH", path, [{"op": "replace", "path": at, "value": [["hostPath"]]}], headers=JSON_PATCH)
+        assert 400 <= status < 500, (at, answer)
     # CVE-2023-2727: ephemeral containers are containers.
     c.role("red", "debug", {"apiGroups": [""], "resources": ["pods/ephemeralcontainers"], "verbs": ["patch"]})
     c.bind("red", "debug", "debug", user="ed", kind="Role")

@@ -217,7 +217,7 @@ static size_t annotation_entry(const char *key)
 
 static void check_annotations(struct api_causes *c, const char *path, const struct json *list)
 {
-    for (size_t i = 0; i < json_count(list); i++) {
+    for (size_t i = 0; json_is(list, JSON_OBJECT) && i < json_count(list); i++) {
         const char *key = json_key_at(list, i);
         size_t k = annotation_entry(key);
         if (k < N_ANNOTATIONS && annotations[k].allowed) {
@@ -248,7 +248,7 @@ void pod_restrictions_check(const struct json *pod, const char *path, bool host_
 /* Whether each checked annotation of 'a' is in 'b', too. */
 static bool has_judged(const struct json *a, const struct json *b)
 {
-    for (size_t i = 0; i < json_count(a); i++) {
+    for (size_t i = 0; json_is(a, JSON_OBJECT) && i < json_count(a); i++) {
         const char *key = json_key_at(a, i);
         const struct json *other = json_get(b, key);
         if (annotation_entry(key) < N_ANNOTATIONS && !(other && json_equal(json_at(a, i), other))) {

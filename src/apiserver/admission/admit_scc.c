@@ -128,7 +128,9 @@ static bool note(struct json *obj, const char *name)
 {
     const char *has = annotation_of(obj, SCC_ANNOTATION);
     struct json *annotations = json_path(obj, "metadata", "annotations", NULL);
-    if (name ? streq_null(has, name) : !json_get(annotations, SCC_ANNOTATION)) {
+    bool wrong = annotations && !json_is(annotations, JSON_OBJECT) &&
+                 !json_is(annotations, JSON_NULL); /* Validation refuses it. */
+    if (wrong || (name ? streq_null(has, name) : !json_get(annotations, SCC_ANNOTATION))) {
         return false;
     }
     if (name) {

@@ -660,13 +660,16 @@ static void values_of_wrong_types_are_refused(void **state)
         "{'securityContext':{'sysctls':[5,{},{'name':5}]}}",
         "{'volumes':[5,{'hostPath':5}]}",
         "{'hostPID':'true','hostIPC':5,'hostNetwork':{}}",
+        "{'volumes':[['hostPath'],[[]]]}",
+        "{'volumes':[{'projected':{'sources':[[1],5]}}]}",
     };
     CLEANUP(scc_free) struct scc *s = scc_of("x", strict);
     CLEANUP(json_free) struct json *annotations = parse(PROJECT);
     CLEANUP(scc_provider_done) struct scc_provider p = {0};
     assert_int_equal(scc_provider_init(&p, s, "red", annotations, NULL), 0);
     for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
-        CLEANUP_FREE char *text = xasprintf("{'spec':%s}", specs[i]);
+        CLEANUP_FREE char *text =
+            xasprintf("{'metadata':{'annotations':['seccomp']},'spec':%s}", specs[i]);
         CLEANUP(json_free) struct json *pod = parse(text);
         CLEANUP(api_causes_done) struct api_causes causes = {0};
         scc_check(&p, pod, "", &causes);
