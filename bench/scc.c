@@ -144,13 +144,15 @@ static void world_close(struct world *w)
     loop_free(w->loop);
 }
 
-static void ask(struct world *w, const struct user_info *user, const struct json *pod)
+static void ask(struct world *w, const struct json *project, const struct user_info *user,
+                const struct json *pod)
 {
     CLEANUP(user_unref) struct user_info *account = scc_account("red", "default");
     CLEANUP(scc_answer_done) struct scc_answer a = SCC_ANSWER_INIT;
     const struct scc_question q = {.security = w->apiserver->security,
                                    .set = w->apiserver->sccs,
                                    .ns = "red",
+                                   .project = project,
                                    .user = user,
                                    .account = account,
                                    .pod = pod,
@@ -172,15 +174,17 @@ int main(int argc, char **argv)
     (void) log_set_levels("warn", bad);
     world_open(&w, bindings);
     CLEANUP(json_free) struct json *pod = NULL;
+    CLEANUP(json_free) struct json *project = NULL;
     CLEANUP(user_unref) struct user_info *user = user_new("user7");
     CLEANUP_FREE double *us = xcalloc(n, sizeof *us);
     user_add_group(user, GROUP_AUTHENTICATED);
-    if (json_parse(pod_text, strlen(pod_text), &pod, NULL) < 0) {
+    if (json_parse(pod_text, strlen(pod_text), &pod, NULL) < 0 ||
+        json_parse(namespace, strlen(namespace), &project, NULL) < 0) {
         abort();
     }
     for (size_t i = 0; i < n; i++) {
         uint64_t start = time_mono_ns();
-        ask(&w, user, pod);
+        ask(&w, project, user, pod);
         us[i] = (double) (time_mono_ns() - start) / 1e3;
     }
     uint64_t start = time_mono_ns();

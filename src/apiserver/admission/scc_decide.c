@@ -223,9 +223,7 @@ static const struct scc *find(const struct scc_set *set, const char *name)
 
 void scc_ask(const struct scc_question *q, struct scc_answer *ret)
 {
-    CLEANUP(json_free)
-    struct json *ns = security_object(q->security, "", "namespaces", NULL, q->ns);
-    const struct json *annotations = json_path(ns, "metadata", "annotations", NULL);
+    const struct json *annotations = json_path(q->project, "metadata", "annotations", NULL);
     refresh(q->set);
     const struct scc *first = find(q->set, q->only ? q->only : q->first);
     if (first) {

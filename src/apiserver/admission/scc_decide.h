@@ -27,6 +27,7 @@ struct scc_question {
     struct security *security;
     struct scc_set *set;
     const char *ns;
+    const struct json *project; /* The namespace, for its values; NULL: there is none. */
     const struct user_info *user, *account; /* NULL: is not considered. */
     const struct json *pod;
     const char *path; /* Precedes the names of the pod's fields: "". */

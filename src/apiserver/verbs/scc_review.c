@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/verbs/scc_review.h"
 
+#include "apiserver/admission/admission.h"
 #include "apiserver/admission/scc_decide.h"
 
 /* Writes into 'st' what allows the pod to the subjects (NULL: is not considered), in the words of
@@ -11,6 +12,7 @@ static bool review(struct request *q, const struct json *pod, const struct user_
     const struct scc_question question = {.security = q->server->security,
                                           .set = q->server->sccs,
                                           .ns = q->namespace,
+                                          .project = admission_namespace(q),
                                           .user = user,
                                           .account = account,
                                           .pod = pod,
