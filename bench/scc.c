@@ -2,9 +2,9 @@
 /* Security context constraints: how long until a pod's constraints are chosen, with the rights of
  * its user and of its service account.
  *
- * An API server in this process has the constraints and roles of every cluster, and bindings of many
- * users.  Each question is that of admission; the pod has two containers, an init container and four
- * volumes.  The peer is the copy of the pod's spec alone, which each attempt needs.
+ * An API server in this process has the constraints and roles of every cluster, and bindings of
+ * many users.  Each question is that of admission; the pod has two containers, an init container
+ * and four volumes.  The peer is the copy of the pod's spec alone, which each attempt needs.
  *
  *     bench_scc [QUESTIONS] [BINDINGS]          default: 20000 and 10000 */
 #include "measure.h"

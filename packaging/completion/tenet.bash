@@ -202,6 +202,7 @@ _tenet() {
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
+    "adm policy -f" | "adm policy --filename") values="@file" ;;
     "adm policy -n" | "adm policy --namespace") values="@namespaces" ;;
     "adm policy --kubeconfig") values="@file" ;;
     "adm uncordon -n" | "adm uncordon --namespace") values="@namespaces" ;;
@@ -315,8 +316,8 @@ _tenet() {
         options=" --to --selector --namespace --kubeconfig --server --help"
         ;;
     "adm policy")
-        words="add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group"
-        options=" --serviceaccount --namespace --kubeconfig --server --help"
+        words="add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group scc-subject-review scc-review"
+        options=" --filename --user --groups --serviceaccount --namespace --kubeconfig --server --help"
         ;;
     "adm uncordon")
         words="@nodes"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet adm policy: who may use security context constraints.
+/* tenet adm policy: who may use security context constraints, and what they would allow.
  *
  * As oc of OpenShift 4 does it, the use is given by a binding to the ClusterRole
  * system:openshift:scc:NAME, which is made where it is missing.  Taking it away also removes the
  * subject from the lists of the constraints themselves, where oc of OpenShift 3 puts it. */
 #include "base/mem.h"
 #include "cli/admin/adm.h"
+#include "cli/admin/adm_policy_review.h"
 #include "cli/session.h"
 #include "pod/scc.h"
 
@@ -22,25 +23,38 @@ static const char help[] =
     "       tenet adm policy add-scc-to-group SCC GROUP...\n"
     "       tenet adm policy remove-scc-from-user SCC (USER... | -z ACCOUNT...)\n"
     "       tenet adm policy remove-scc-from-group SCC GROUP...\n"
+    "       tenet adm policy scc-subject-review -f FILE... [-u USER] [-g GROUP...] [-z ACCOUNT]\n"
+    "       tenet adm policy scc-review -f FILE... [-z ACCOUNT...]\n"
     "\n"
     "Who may use security context constraints. A pod gets the settings of those that its user\n"
     "or its service account may use.\n"
     "\n"
-    "With -n or -z the right holds in that namespace, otherwise in the whole cluster.\n";
+    "With -n or -z the right holds in that namespace, otherwise in the whole cluster.\n"
+    "\n"
+    "  scc-subject-review   which constraints allow the pods of files to a user, by default to "
+    "oneself\n"
+    "  scc-review           which constraints allow them to service accounts, by default to the "
+    "pod's\n";
 
 static const struct command_option options[] = {
+    {"filename", 'f', "FILE", "a file with pods or templates of pods; may be given repeatedly",
+     COMPLETE_FILE},
+    {"user", 'u', "USER", "user whom a review is about"},
+    {"groups", 'g', "GROUP", "group of that user; may be given repeatedly"},
     {"serviceaccount", 'z', "ACCOUNT", "service account of the namespace; may be given repeatedly"},
     {0},
 };
 
 static const struct {
     const char *name, *kind, *list; /* The list is that of the constraints. */
-    bool removes;
+    bool removes, reviews;
 } actions[] = {
     {"add-scc-to-user", "User", "users", false},
     {"add-scc-to-group", "Group", "groups", false},
     {"remove-scc-from-user", "User", "users", true},
     {"remove-scc-from-group", "Group", "groups", true},
+    {"scc-subject-review", "User", .reviews = true},
+    {"scc-review", "ServiceAccount", .reviews = true},
 };
 
 struct policy {
@@ -52,6 +66,9 @@ struct policy {
     struct json *names; /* As they were given: an array. */
     struct json *subjects;
     struct err error; /* Of the last request. */
+    /* Of the options: */
+    struct json *accounts, *groups, *files;
+    const char *user;
 };
 
 /* ---- subjects ---- */
@@ -273,16 +290,11 @@ static int find_action(const char *name, size_t *ret)
     return -ENOENT;
 }
 
-/* Reads the arguments after the options; 'accounts' are those of -z. */
-static int read_arguments(struct policy *p, int argc, char **argv, const struct json *accounts)
+/* Reads the arguments of a change, after its name. */
+static int read_change(struct policy *p, int argc, char **argv)
 {
-    if (optind == argc) {
-        return command_usage(&adm_policy, "a command is missing");
-    }
-    if (find_action(argv[optind], &p->action) < 0) {
-        return command_usage(&adm_policy, "unknown command \"%s\"", argv[optind]);
-    }
-    const char *action = argv[optind++], *kind = actions[p->action].kind;
+    const struct json *accounts = p->accounts;
+    const char *action = actions[p->action].name, *kind = actions[p->action].kind;
     bool users = streq(kind, "User");
     if (optind == argc || (optind + 1 == argc && !json_count(accounts))) {
         return command_usage(&adm_policy, "%s needs security context constraints and %s", action,
@@ -290,6 +302,10 @@ static int read_arguments(struct policy *p, int argc, char **argv, const struct 
     }
     if (json_count(accounts) && !users) {
         return command_usage(&adm_policy, "%s takes no --serviceaccount", action);
+    }
+    if (p->user || json_count(p->groups) || json_count(p->files)) {
+        return command_usage(&adm_policy, "%s takes neither --filename nor --user and --groups",
+                             action);
     }
     p->scc = argv[optind++];
     p->role = xasprintf(ROLE_PREFIX "%s", p->scc);
@@ -307,30 +323,87 @@ static int read_arguments(struct policy *p, int argc, char **argv, const struct 
     return 0;
 }
 
+static int review(struct policy *p, int argc, char **argv)
+{
+    struct policy_review r = {.accounts_only = streq(actions[p->action].kind, "ServiceAccount"),
+                              .user = p->user,
+                              .groups = p->groups,
+                              .accounts = p->accounts};
+    const struct json *file;
+    struct err e = {0};
+    int status = 0;
+    if (!json_count(p->files)) {
+        return command_usage(&adm_policy, "%s needs --filename", actions[p->action].name);
+    }
+    if (r.accounts_only && (p->user || json_count(p->groups))) {
+        return command_usage(&adm_policy, "scc-review takes neither --user nor --groups");
+    }
+    JSON_FOREACH (file, p->files) {
+        if (status == 0 && manifests_read(&r.m, json_get_string(file), &e) < 0) {
+            status = session_error("%s", e.text);
+        }
+    }
+    status = status ? status : command_expect_end(&adm_policy, argc, argv) == -1 ? 0 : 2;
+    status = status ? status : session_open(&p->s);
+    status = status ? status : policy_review_run(&p->s, &r);
+    manifests_done(&r.m);
+    return status;
+}
+
+static int dispatch(struct policy *p, int argc, char **argv)
+{
+    if (optind == argc) {
+        return command_usage(&adm_policy, "a command is missing");
+    }
+    if (find_action(argv[optind], &p->action) < 0) {
+        return command_usage(&adm_policy, "unknown command \"%s\"", argv[optind]);
+    }
+    optind++;
+    if (actions[p->action].reviews) {
+        return review(p, argc, argv);
+    }
+    int status = read_change(p, argc, argv);
+    return status ? status : execute(p);
+}
+
 static int run(int argc, char **argv)
 {
-    struct policy p = {.names = json_array(), .subjects = json_array()};
-    CLEANUP(json_free) struct json *accounts = json_array();
+    struct policy p = {.names = json_array(),
+                       .subjects = json_array(),
+                       .accounts = json_array(),
+                       .groups = json_array(),
+                       .files = json_array()};
     int opt;
-    while ((opt = session_getopt(&p.s, &adm_policy, argc, argv, NULL)) == 'z') {
-        json_append(accounts, json_string(optarg));
+    while ((opt = session_getopt(&p.s, &adm_policy, argc, argv, NULL)) != -1) {
+        if (opt == OPT_HELP || opt == '?') {
+            break;
+        }
+        if (opt == 'u') {
+            p.user = optarg;
+        } else {
+            json_append(opt == 'z'   ? p.accounts
+                        : opt == 'g' ? p.groups
+                                     : p.files,
+                        json_string(optarg));
+        }
     }
-    int status = opt == -1 ? read_arguments(&p, argc, argv, accounts) : opt == OPT_HELP ? 0 : 2;
-    if (opt == -1 && status == 0) {
-        status = execute(&p);
-    }
+    int status = opt == -1 ? dispatch(&p, argc, argv) : opt == OPT_HELP ? 0 : 2;
     session_done(&p.s);
     json_free(p.names);
     json_free(p.subjects);
+    json_free(p.accounts);
+    json_free(p.groups);
+    json_free(p.files);
     free(p.role);
     return status;
 }
 
 const struct command adm_policy = {
     .name = "adm policy",
-    .summary = "who may use security context constraints",
+    .summary = "who may use security context constraints, and what they would allow",
     .help = help,
     .options = options,
     .shared = session_options,
-    .complete = "add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group",
+    .complete = "add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group "
+                "scc-subject-review scc-review",
     .run = run};

@@ -3,6 +3,8 @@
  * test's, the command a child of it. */
 #include "typed.h"
 
+#include "net/loop/process.h"
+
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -561,6 +563,74 @@ static void the_use_of_constraints_is_given_and_taken(void **state)
     harness_free(h);
 }
 
+static void reviews_tell_which_constraints_allow_the_pods_of_a_file(void **state)
+{
+    static const char pods[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":"
+        "\"Pod\","
+        "\"metadata\":{\"name\":\"web\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}"
+        "]}},{"
+        "\"apiVersion\":\"apps/"
+        "v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"host\"},\"spec\":{"
+        "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{"
+        "\"a\":\"b\"}},"
+        "\"spec\":{\"hostPID\":true,\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}]}";
+    static const char map[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"m\"}}";
+    struct harness *h = harness_new_secure((struct apiserver_security){0});
+    char dir[] = "/tmp/tenet-review-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    CLEANUP_FREE char *file = xasprintf("%s/pods.json", dir),
+                      *other = xasprintf("%s/map.json", dir);
+    CLEANUP_FREE char *config = xasprintf("%s/config", dir), *url = harness_url(h);
+    CLEANUP_FREE char *kubeconfig = xasprintf(
+        "{\"apiVersion\":\"v1\",\"kind\":\"Config\",\"current-context\":\"c\",\"contexts\":[{"
+        "\"name\":\"c\","
+        "\"context\":{\"cluster\":\"c\",\"user\":\"u\"}}],\"clusters\":[{\"name\":\"c\","
+        "\"cluster\":{\"server\":"
+        "\"%s\"}}],\"users\":[{\"name\":\"u\",\"user\":{\"token\":\"" HARNESS_TOKEN "\"}}]}",
+        url);
+    assert_int_equal(file_write_atomic(file, pods, strlen(pods), 0600, NULL), 0);
+    assert_int_equal(file_write_atomic(other, map, strlen(map), 0600, NULL), 0);
+    assert_int_equal(file_write_atomic(config, kubeconfig, strlen(kubeconfig), 0600, NULL), 0);
+    const struct {
+        const char *line;
+        int status;
+        const char *out, *err;
+    } cases[] = {
+        {"scc-subject-review -f %s/pods.json", 0,
+         "RESOURCE          ALLOWED BY\nPod/web           lax\nDeployment/host   all\n", ""},
+        {"scc-subject-review -f %s/pods.json -u jane -g system:authenticated", 0,
+         "RESOURCE          ALLOWED BY\nPod/web           lax\nDeployment/host   <none>\n", ""},
+        {"scc-subject-review -f %s/pods.json -u jane", 0,
+         "RESOURCE          ALLOWED BY\nPod/web           <none>\nDeployment/host   <none>\n", ""},
+        {"scc-subject-review -f %s/pods.json -z default", 0,
+         "RESOURCE          ALLOWED BY\nPod/web           lax\nDeployment/host   <none>\n", ""},
+        {"scc-review -f %s/pods.json -z a -z b", 0,
+         "RESOURCE          SERVICE ACCOUNT   ALLOWED BY\nPod/web           a                 lax\n"
+         "Pod/web           b                 lax\nDeployment/host   <none>            <none>\n",
+         ""},
+        {"scc-review -f %s/map.json", 1, "", "error: ConfigMap/m of "},
+        {"scc-review -f %s/none.json", 1, "", "error: "},
+        {"scc-review -u jane -f %s/map.json", 2, "", "tenet adm policy: scc-review takes neither"},
+        {"scc-review --kubeconfig %s/config", 2, "",
+         "tenet adm policy: scc-review needs --filename"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *words = xasprintf(cases[i].line, dir);
+        CLEANUP_FREE char *line = xasprintf("adm policy %s --kubeconfig %s", words, config);
+        struct outcome o = typed_run(h, line);
+        if (o.status != cases[i].status || !streq(o.out, cases[i].out) ||
+            !str_has_prefix(o.err, cases[i].err)) {
+            fail_msg("%s: %d\n%s\n%s", line, o.status, o.out, o.err);
+        }
+        free(o.out);
+        free(o.err);
+    }
+    dir_remove(dir, NULL);
+    harness_free(h);
+}
+
 #define WIDGETS "/apis/idle.example/v1/namespaces/red/widgets"
 
 /* A pod of the widget "w", and its address among the endpoints of the service. */
@@ -666,6 +736,7 @@ int main(void)
         cmocka_unit_test(projects_share_networks_when_the_master_agrees),
         cmocka_unit_test(groups_are_made_and_changed),
         cmocka_unit_test(the_use_of_constraints_is_given_and_taken),
+        cmocka_unit_test(reviews_tell_which_constraints_allow_the_pods_of_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

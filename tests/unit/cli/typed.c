@@ -54,7 +54,7 @@ struct outcome typed_run(struct harness *h, const char *line)
         argv[argc++] = strsep(&rest, " ");
     }
     const struct command *c = typed_find(argv[0]);
-    if (h) {
+    if (h && !strstr(line, "--kubeconfig")) {
         argv[argc++] = (char *) "--server";
         argv[argc++] = url;
     }

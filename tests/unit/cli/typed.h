@@ -12,8 +12,8 @@ struct outcome {
 };
 /* The command of this name; fails the test if there is none. */
 const struct command *typed_find(const char *name);
-/* Runs 'line' (words with a blank between); with the option --server when 'h' is given, whose loop
- * goes on meanwhile. */
+/* Runs 'line' (words with a blank between); with the option --server when 'h' is given and the line
+ * has no --kubeconfig.  The loop of 'h' goes on meanwhile. */
 struct outcome typed_run(struct harness *h, const char *line);
 
 struct typed_row {
