@@ -22,6 +22,7 @@
 #   generate  rewrites the texts in the tree that are made from descriptions of kinds, rows of C, docs/seeds.tsv and
 #          bench/results
 #   install  into DESTDIR and PREFIX             deps   the Debian packages of packaging/packages.txt
+#   deps-build  those that building needs, which is all that "build" and "install" ask for
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -35,15 +36,24 @@ MODEL_FRAMES ?= 1000000
 COUNT ?= 25
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: build demo demo-down check check-ebpf check-attack check-containers check-kernels check-cnitool check-clients check-tidy bench fuzz soak soak-kubelet model mutate generate coverage install deps format clean
+# Targets that make namespaces, mounts or virtual machines.  They say so before they build anything, whatever -j does.
+AS_ROOT = bench check check-attack check-clients check-containers check-ebpf check-kernels demo demo-down soak soak-kubelet
+ifneq ($(filter $(AS_ROOT),$(MAKECMDGOALS)),)
+ifneq ($(shell id -u),0)
+$(error "make $(firstword $(filter $(AS_ROOT),$(MAKECMDGOALS)))" needs root, because it makes network namespaces and mounts: \
+run "sudo make $(MAKECMDGOALS)". Nothing was built or installed. "make" alone needs no root)
+endif
+endif
 
-build: deps
+.PHONY: build demo demo-down check check-ebpf check-attack check-containers check-kernels check-cnitool check-clients check-tidy bench fuzz soak soak-kubelet model mutate generate coverage install deps format clean deps-build
+
+build: deps-build
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
 	    meson setup $(BUILD) --prefix=$(PREFIX) --buildtype=release -Db_lto=true -Dtests=false -Dfuzz=off \
 	    >$(BUILD)/setup.log 2>&1; } || { cat $(BUILD)/setup.log >&2; exit 1; }
 	@ninja -C $(BUILD) --quiet
 
-demo: build
+demo: deps build
 	@tools/demo up $(BUILD)
 
 demo-down:
@@ -65,7 +75,7 @@ check-containers: deps
 check-kernels: deps
 	@tools/check-kernels $(if $(UBUNTU),--ubuntu $(UBUNTU))
 
-check-cnitool: build
+check-cnitool: deps build
 	@tools/deps packaging/cnitool-packages.txt
 	@tools/check-cnitool $(BUILD)
 
@@ -80,17 +90,17 @@ check-tidy: deps
 coverage: deps
 	@tools/coverage
 
-bench: build
+bench: deps build
 	@tools/bench --build $(BUILD)
 
 fuzz: deps
 	@tools/check --only fuzz --fuzz-seconds $(FUZZ_SECONDS)
 
-soak: build
+soak: deps build
 	@/usr/bin/python3 tests/soak/soak.py --build $(BUILD) --rounds $(SOAK_ROUNDS)
 
 # The rounds measure memory, which AddressSanitizer keeps after it was freed: they run the optimised program.
-soak-kubelet: build
+soak-kubelet: deps build
 	@tools/check --only build
 	@TENET_HISTORIES=$(HISTORIES) build-check/tests/unit/test_kubelet_worker_histories
 	@TENET_BUILD=$(CURDIR)/build-check TENET_KILLS=$(KILLS) TENET_PODS=110 \
@@ -115,6 +125,9 @@ install: build
 
 deps:
 	@tools/deps
+
+deps-build:
+	@tools/deps packaging/packages.txt build
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is cheap to know about building and packaging: rights that targets need, and what each program says of itself."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+@pytest.fixture
+def tree():
+    """A copy of what make reads, in a folder that a user without rights may read, and a folder of PATH that it may not."""
+    with tempfile.TemporaryDirectory(prefix="tenet-") as folder:
+        os.chmod(folder, 0o755)
+        yield fill(pathlib.Path(folder))
+
+
+def fill(tree):
+    for name in ("Makefile", "tools/check", "tools/demo", "tools/deps", "packaging/packages.txt"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    (tree / "closed").mkdir(mode=0o700)
+    return tree
+
+
+def without_root(tree, *argv):
+    env = {**os.environ, "PATH": f"{tree}/closed:{os.environ['PATH']}", "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([*NOBODY, *argv], cwd=tree, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+
+
+@pytest.mark.parametrize("argv", [["make", "demo"], ["make", "check"], ["make", "-j2", "clean", "check"], ["tools/check"],
+                                  ["/usr/bin/python3", "tools/demo", "up", "build"]])
+def test_without_root_a_target_that_needs_it_says_so_and_does_nothing_else(tree, argv):
+    before = sorted(tree.rglob("*"))
+    r = without_root(tree, *argv)
+    assert r.returncode != 0 and re.search(r"needs root|run it as root", r.stdout), r.stdout
+    assert "sudo make" in r.stdout and "Traceback" not in r.stdout and len(r.stdout.splitlines()) == 1, r.stdout
+    assert sorted(tree.rglob("*")) == before
+
+
+def test_a_command_that_cannot_be_executed_is_named_without_a_traceback(tree):
+    r = without_root(tree, "env", f"PATH={tree}/closed", "/usr/bin/python3", "tools/check", "--only", "format")
+    assert r.returncode != 0 and "clang-format: cannot be executed: Permission denied" in r.stdout and "Traceback" not in r.stdout, r.stdout
+
+
+def test_make_alone_asks_for_what_building_needs_and_not_for_root(tree):
+    """Of the list's sections only "build" counts, and what is installed is not asked for."""
+    (tree / "list").write_text("# build\ndash\nno-such-package-of-tenet sh\n# run\nno-such-package-either\n")
+    assert without_root(tree, "tools/deps", "list", "build").returncode == 0
+    r = without_root(tree, "tools/deps", "list")
+    assert r.returncode == 1 and "missing; run as root, or install them: no-such-package-either" in r.stdout, r.stdout
+    assert "tools/deps packaging/packages.txt build" in without_root(tree, "make", "-n", "build").stdout
