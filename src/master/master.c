@@ -12,6 +12,7 @@
 #include "net/loop/config_file.h"
 #include "net/loop/notify.h"
 #include "net/loop/process.h"
+#include "net/loop/watchdog.h"
 #include "net/tls/pki.h"
 
 #include <errno.h>
@@ -31,7 +32,8 @@ struct master {
     struct master_controllers *controllers;
     struct master_status *status_server; /* NULL: no separate status server. */
     struct loop_signal *term, *interrupt, *hangup;
-    struct loop_timer *delay; /* Runs from the first signal to the end of the controllers. */
+    struct watchdog *watchdog; /* NULL: the service manager does not ask for reports. */
+    struct loop_timer *delay;  /* Runs from the first signal to the end of the controllers. */
     bool ready, stopping;
     int status;
     struct err error;
@@ -284,6 +286,7 @@ static void master_done(struct master *m)
     loop_signal_free(m->interrupt);
     loop_signal_free(m->hangup);
     loop_timer_free(m->delay);
+    watchdog_free(m->watchdog);
     master_status_free(m->status_server);
     master_controllers_free(m->controllers);
     master_signing_free(m->signing);
@@ -304,6 +307,7 @@ int master_run(const struct master_run *run, struct err *e)
     m.term = loop_signal_new(m.loop, SIGTERM, on_signal, &m);
     m.interrupt = loop_signal_new(m.loop, SIGINT, on_signal, &m);
     m.hangup = loop_signal_new(m.loop, SIGHUP, on_hangup, &m);
+    m.watchdog = watchdog_new(m.loop);
     loop_run(m.loop);
     log_info("stopped");
     if (m.status < 0) {

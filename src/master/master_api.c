@@ -39,6 +39,7 @@ struct master_api {
     char host[64]; /* The address of the API. */
     int port;      /* The port of the API. */
     int own_port;  /* The port for clients in this process. */
+    int activated; /* Listening sockets that the service manager passed. */
     loop_fn *stopped;
     void *stopped_ctx;
 };
@@ -111,15 +112,13 @@ static int serve_own(struct master_api *m, struct err *e)
     return http_server_add_own_listener(m->http, fd_take(&fd), e);
 }
 
-static int serve_all(struct master_api *m, int fd, int *ret_activated, struct err *e)
+static int serve_all(struct master_api *m, int fd, struct err *e)
 {
     struct tls_context *tls = m->tls ? master_tls_context(m->tls) : NULL;
     int r = http_server_add_listener_tls(m->http, fd, tls, e);
-    int n = sock_activation_fds();
-    for (int i = 0; r == 0 && i < n; i++) {
-        r = http_server_add_listener_tls(m->http, ACTIVATION_FIRST_FD + i, tls, e);
+    for (int i = ACTIVATION_FIRST_FD; r == 0 && i < ACTIVATION_FIRST_FD + m->activated; i++) {
+        r = i == fd ? 0 : http_server_add_listener_tls(m->http, i, tls, e);
     }
-    *ret_activated = n;
     return r < 0 ? r : serve_own(m, e);
 }
 
@@ -179,11 +178,10 @@ static int serve(struct master_api *m, int fd, struct err *e)
                                  .body_ms = v[LIMIT_BODY_S] * UINT64_C(1000),
                                  .idle_ms = v[LIMIT_IDLE_S] * UINT64_C(1000),
                                  .send_ms = v[LIMIT_WRITE_S] * UINT64_C(1000)};
-    int activated = 0;
     m->apiserver = apiserver_new(m->loop, m->store, &cfg);
     m->http = http_server_new(m->loop, &limits, apiserver_handle, m->apiserver);
     apiserver_attach(m->apiserver, m->http);
-    int r = serve_all(m, fd, &activated, e);
+    int r = serve_all(m, fd, e);
     if (r < 0 || (r = use_kubelet_client(m, e)) < 0) {
         return r;
     }
@@ -191,7 +189,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
         loop_timer_arm(m->renewal, RENEWAL_MS);
     }
     log_info("serving", "address=%s:%d scheme=%s activated=%d plugin=%s storage=%s", m->host,
-             m->port, m->tls ? "https" : "http", activated, sdn_plugin_name(c->network.plugin),
+             m->port, m->tls ? "https" : "http", m->activated, sdn_plugin_name(c->network.plugin),
              c->storage_backend);
     warn_of_access(m);
     return 0;
@@ -232,10 +230,21 @@ static void raise_file_limit(void)
     }
 }
 
+/* Listens at bindAddress, unless the service manager passed a socket that already does. */
 static int listen_first(struct master_api *m, int *ret_fd, struct err *e)
 {
     const char *address = m->cfg.config->bind_address;
-    int r = sock_listen_tcp(address, ret_fd, e);
+    int fd = ACTIVATION_FIRST_FD;
+    m->activated = sock_activation_fds();
+    while (fd < ACTIVATION_FIRST_FD + m->activated && !sock_listens_at(fd, address)) {
+        fd++;
+    }
+    int r = 0;
+    if (fd < ACTIVATION_FIRST_FD + m->activated) {
+        *ret_fd = fd;
+    } else {
+        r = sock_listen_tcp(address, ret_fd, e);
+    }
     if (r < 0) {
         return err_prefix(e, "servingInfo.bindAddress");
     }

@@ -17,6 +17,7 @@
 #include "net/loop/config_file.h"
 #include "net/loop/notify.h"
 #include "net/loop/process.h"
+#include "net/loop/watchdog.h"
 #include "node/host/host.h"
 #include "pod/manifest.h"
 #include "pod/observed.h"
@@ -65,7 +66,8 @@ struct kubelet {
     struct static_pods *static_pods;
     bool listed; /* The API's pods of this node are known. */
     struct informer *pod_informer, *service_informer, *node_informer, *class_informer;
-    struct json *services; /* An array, made anew after a change. */
+    struct json *services;     /* An array, made anew after a change. */
+    struct watchdog *watchdog; /* NULL: the service manager does not ask for reports. */
     struct loop_signal *sigterm, *sigint, *sighup;
     int result;
 };
@@ -164,7 +166,7 @@ static void pods_listed(void *ctx)
     k->listed = true;
     static_pods_mirrors_listed(k->static_pods);
     check_known(k);
-    notify_manager("READY=1");
+    notify_manager("STATUS=runs the pods of this node");
 }
 
 static void connection_changed(void *ctx, const char *lost_reason)
@@ -731,6 +733,9 @@ static int start(struct kubelet *k, struct err *e)
              k->cfg->node_name, k->ip, api_client_server(k->client), k->cfg->runtime_endpoint);
     loop_timer_arm(k->status_timer, 0);
     loop_timer_arm(k->images_timer, 0);
+    k->watchdog = watchdog_new(k->loop);
+    /* Not when the master and the runtime answer: an upgrade would wait for another host. */
+    notify_manager("READY=1\nSTATUS=waits for the master and the container runtime");
     return 0;
 }
 
@@ -760,6 +765,7 @@ static void release(struct kubelet *k)
     api_client_free(k->client);
     loop_timer_free(k->status_timer);
     loop_timer_free(k->images_timer);
+    watchdog_free(k->watchdog);
     loop_signal_free(k->sigterm);
     loop_signal_free(k->sigint);
     loop_signal_free(k->sighup);

@@ -33,7 +33,7 @@ static struct sockaddr_in tcp_address(uint32_t addr, uint16_t port)
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(addr)};
 }
 
-int sock_listen_tcp(const char *address, int *ret_fd, struct err *e)
+static int listen_parse(const char *address, struct sockaddr_in *ret, struct err *e)
 {
     const char *colon = strrchr(address, ':');
     char host[64];
@@ -48,15 +48,25 @@ int sock_listen_tcp(const char *address, int *ret_fd, struct err *e)
         return err_set(e, -EINVAL, "listen on \"%s\": \"%s\" is not an IPv4 address", address,
                        host);
     }
+    *ret = tcp_address(addr, (uint16_t) port);
+    return 0;
+}
+
+int sock_listen_tcp(const char *address, int *ret_fd, struct err *e)
+{
+    struct sockaddr_in sa;
+    int r = listen_parse(address, &sa, e);
+    if (r < 0) {
+        return r;
+    }
     CLEANUP(fd_close) int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return err_sys(e, -errno, "listen on %s: socket", address);
     }
     int one = 1;
-    struct sockaddr_in sa = tcp_address(addr, (uint16_t) port);
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
         bind(fd, (struct sockaddr *) &sa, sizeof sa) < 0 || listen(fd, SOMAXCONN) < 0) {
-        int r = -errno;
+        r = -errno;
         return r == -EADDRINUSE
                    ? err_set(e, r, "listen on %s: the port is taken by another program", address)
                    : err_sys(e, r, "listen on %s", address);
@@ -225,6 +235,18 @@ int sock_activation_fds(void)
         }
     }
     return (int) n;
+}
+
+bool sock_listens_at(int fd, const char *address)
+{
+    struct sockaddr_in wanted, sa;
+    socklen_t n = sizeof sa;
+    int listens = 0;
+    socklen_t n_listens = sizeof listens;
+    return listen_parse(address, &wanted, NULL) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n_listens) == 0 && listens &&
+           getsockname(fd, (struct sockaddr *) &sa, &n) == 0 && sa.sin_family == AF_INET &&
+           sa.sin_port == wanted.sin_port && sa.sin_addr.s_addr == wanted.sin_addr.s_addr;
 }
 
 int sock_peer_uid(int fd, unsigned *ret_uid)

@@ -23,5 +23,8 @@ int sock_local_port(int fd); /* Port of a bound TCP socket; negative errno. */
 /* Number of descriptors passed by systemd-style socket activation (LISTEN_PID, LISTEN_FDS),
  * starting at descriptor 3; unsets the variables. */
 int sock_activation_fds(void);
+/* Whether 'fd' is a TCP socket that listens at exactly 'address', "HOST:PORT" as sock_listen_tcp
+ * takes it. */
+bool sock_listens_at(int fd, const char *address);
 /* Effective user of the process at the other end of a unix socket. */
 int sock_peer_uid(int fd, unsigned *ret_uid);

@@ -4,7 +4,9 @@
 #include "base/timeutil.h"
 #include "client/kubeconfig.h"
 #include "net/loop/config_file.h"
+#include "net/loop/notify.h"
 #include "net/loop/process.h"
+#include "net/loop/watchdog.h"
 #include "node/agent/agent_priv.h"
 #include "node/agent/network.h"
 #include "node/agent/pod_events.h"
@@ -184,7 +186,13 @@ static int start(struct agent *a, struct err *e)
     cni_conf_remove(&a->conf);
     log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
              IP4_TEXT(a->host_ip), api_client_server(a->client));
-    return follow_master(a, e);
+    r = follow_master(a, e);
+    if (r == 0) {
+        a->watchdog = watchdog_new(a->loop);
+        /* Not when the network is there: an upgrade would wait for the master, another host. */
+        notify_manager("READY=1\nSTATUS=waits for the master");
+    }
+    return r;
 }
 
 static void release(struct agent *a)
@@ -211,6 +219,7 @@ static void release(struct agent *a)
     recorder_free(a->recorder);
     identity_free(a->identity);
     api_client_free(a->client);
+    watchdog_free(a->watchdog);
     loop_signal_free(a->sigterm);
     loop_signal_free(a->sigint);
     loop_signal_free(a->sighup);

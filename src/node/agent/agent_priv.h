@@ -56,6 +56,7 @@ struct agent {
     struct registration *registration;
     struct recorder *recorder; /* NULL before there is a client. */
     bool registered;           /* The Node object exists. */
+    struct watchdog *watchdog; /* NULL: the service manager does not ask for reports. */
     struct loop_signal *sigterm, *sigint, *sighup;
     struct introspect *introspect;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/agent/network.h"
 
+#include "net/loop/notify.h"
 #include "node/agent/conditions.h"
 #include "node/agent/forwarding.h"
 #include "node/agent/policy.h"
@@ -332,7 +333,9 @@ void agent_settle_soon(struct agent *a)
 void agent_log_wait(void *ctx)
 {
     struct agent *a = ctx;
+    CLEANUP_FREE char *status = xasprintf("STATUS=waits for %s", a->wait_text);
     log_info("waiting", "for=\"%s\"", a->wait_text);
+    notify_manager(status);
     loop_timer_arm(a->wait, WAIT_AGAIN_MS);
 }
 

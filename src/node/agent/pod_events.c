@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/agent/pod_events.h"
 
+#include "net/loop/notify.h"
 #include "node/agent/conditions.h"
 #include "node/agent/policy.h"
 #include "node/agent/projects.h"
@@ -98,5 +99,9 @@ int agent_open_for_pods(struct agent *a, struct err *e)
         pods_all_projects_changed(a->pods);
         r = cni_server_new(a->loop, a->socket_path, on_request, a, &a->cni_server, e);
     }
-    return r < 0 ? r : cni_conf_write(&a->conf, e);
+    r = r < 0 ? r : cni_conf_write(&a->conf, e);
+    if (r == 0) {
+        notify_manager("STATUS=carries the pods of this node");
+    }
+    return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/agent/shutdown.h"
 
+#include "net/loop/notify.h"
 #include "node/agent/report.h"
 
 #include <stdio.h>
@@ -79,5 +80,6 @@ void agent_on_term(void *ctx)
         return;
     }
     log_info("stopping; packets flow on", "node=%s", a->cfg->node_name);
+    notify_manager("STOPPING=1\nSTATUS=stops; packets flow on");
     agent_stop(a, 0, "TenetStopped", "the node's agent was stopped");
 }

@@ -5,6 +5,7 @@
 #include "net/loop/sock.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -231,6 +232,29 @@ static void activation_takes_descriptors_meant_for_this_process_only(void **stat
     assert_int_equal(sock_activation_fds(), 0);
 }
 
+static void a_passed_socket_is_recognized_by_its_address(void **state)
+{
+    int fd = -1;
+    char address[32], other[32];
+    struct err e = {0};
+    assert_int_equal(sock_listen_tcp("127.0.0.1:0", &fd, &e), 0);
+    int port = sock_local_port(fd);
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
+    snprintf(other, sizeof other, "127.0.0.2:%d", port);
+    assert_true(sock_listens_at(fd, address));
+    assert_false(sock_listens_at(fd, other));
+    assert_false(sock_listens_at(fd, "127.0.0.1:1"));
+    assert_false(sock_listens_at(fd, "nonsense"));
+    fd_close(fd);
+    int bound = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_int_equal(bind(bound, (struct sockaddr *) &sa, sizeof sa), 0);
+    snprintf(address, sizeof address, "127.0.0.1:%d", sock_local_port(bound));
+    assert_false(sock_listens_at(bound, address)); /* It does not listen. */
+    close(bound);
+    assert_false(sock_listens_at(-1, address));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_socket_that_cannot_be_made_is_told),
         cmocka_unit_test(a_unix_socket_that_cannot_listen_leaves_no_file),
         cmocka_unit_test(too_long_unix_path_is_refused),
+        cmocka_unit_test(a_passed_socket_is_recognized_by_its_address),
         cmocka_unit_test(activation_takes_descriptors_meant_for_this_process_only),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
