@@ -17,6 +17,11 @@
 #   mutate  changes lines of FOLDER (below src/; default all) one by one, and prints the changes that no unit test noticed:
 #          of each folder until tests/mutation/results.tsv has COUNT
 #   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
+#   deb    packages for Debian, built in a clean chroot without network, into build-packages/VERSION/
+#   rpm    packages for RPM, into build-packages/rpm/
+#   release  tarball, packages, container images, SBOM and checksums, into build-packages/release/
+#   check-packages  the packages on a Debian 12 with systemd: installed, upgraded, downgraded, removed, purged, and interrupted;
+#          and built twice with equal bytes
 #   check-tidy  clang-tidy over src/, of which "check" says the same
 #   coverage  which lines of src/ the unit tests run, by folder
 #   generate  rewrites the texts in the tree that are made from descriptions of kinds, rows of C, docs/seeds.tsv and
@@ -37,7 +42,8 @@ COUNT ?= 25
 export PYTHONDONTWRITEBYTECODE = 1
 
 # Targets that make namespaces, mounts or virtual machines.  They say so before they build anything, whatever -j does.
-AS_ROOT = bench check check-attack check-clients check-containers check-ebpf check-kernels demo demo-down soak soak-kubelet
+AS_ROOT = bench check check-attack check-clients check-containers check-ebpf check-kernels \
+          check-packages deb demo demo-down release rpm soak soak-kubelet
 ifneq ($(filter $(AS_ROOT),$(MAKECMDGOALS)),)
 ifneq ($(shell id -u),0)
 $(error "make $(firstword $(filter $(AS_ROOT),$(MAKECMDGOALS)))" needs root, because it makes network namespaces and mounts: \
@@ -45,7 +51,7 @@ run "sudo make $(MAKECMDGOALS)". Nothing was built or installed. "make" alone ne
 endif
 endif
 
-.PHONY: build demo demo-down check check-ebpf check-attack check-containers check-kernels check-cnitool check-clients check-tidy bench fuzz soak soak-kubelet model mutate generate coverage install deps format clean deps-build
+.PHONY: build demo demo-down check check-ebpf check-attack check-containers check-kernels check-cnitool check-clients check-tidy bench fuzz soak soak-kubelet model mutate generate coverage install deps format clean deps-build deb rpm release check-packages
 
 build: deps-build
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -116,6 +122,17 @@ model: deps
 mutate: deps
 	@tools/mutate --resume --count $(COUNT) $(FOLDER) || tools/mutate --lived --sanitize $(FOLDER)
 
+deb rpm release:
+	@tools/package $@
+
+check-packages: deps
+	@tools/package deb
+	@tools/package previous
+	@tools/package reproducible
+	@tools/package host
+	@tools/package release
+	@tools/check --only packages --jobs 1
+
 generate: build
 	@tools/generate $(BUILD)
 
@@ -134,4 +151,4 @@ format:
 
 
 clean:
-	rm -rf build build-check build-fuzz build-kernels build-mutate build-threads build-coverage
+	rm -rf build build-check build-fuzz build-kernels build-mutate build-threads build-coverage build-packages

@@ -9,6 +9,9 @@ import tempfile
 
 import pytest
 
+import lab as lablib
+from lab import run
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
@@ -56,3 +59,23 @@ def test_make_alone_asks_for_what_building_needs_and_not_for_root(tree):
     r = without_root(tree, "tools/deps", "list")
     assert r.returncode == 1 and "missing; run as root, or install them: no-such-package-either" in r.stdout, r.stdout
     assert "tools/deps packaging/packages.txt build" in without_root(tree, "make", "-n", "build").stdout
+
+
+def version():
+    return re.search(r"^\s*version: '([^']+)'", (ROOT / "meson.build").read_text(), re.M)[1]
+
+
+def test_every_program_and_every_text_names_one_version():
+    assert run([lablib.BUILD / "src/cli/tenet", "--version"]).stdout == f"tenet {version()}\n"
+    assert run([lablib.CNI, "--version"]).stdout.startswith(f"tenet-cni {version()} ")
+    assert run([lablib.BUILD / "src/pause/tenet-pause", "--version"]).stdout == f"tenet-pause {version()}\n"
+    assert (ROOT / "packaging/debian/changelog").read_text().startswith(f"tenet ({version()}-1)")
+    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] == version()
+
+
+def test_a_package_is_built_from_what_make_installs_before_it_builds():
+    """Build-Depends of the packages are the section "build" of packages.txt, apart from what every build of Debian has."""
+    control = (ROOT / "packaging/debian/control").read_text()
+    depends = {re.sub(r"[ (:].*", "", d.strip()) for d in re.search(r"^Build-Depends:\n((?: .*\n)+)", control, re.M)[1].split(",")}
+    section = (ROOT / "packaging/packages.txt").read_text().split("# build\n")[1].split("\n# ")[0]
+    assert depends - {"debhelper-compat"} == {line.split()[0] for line in section.splitlines()} - {"gcc", "make", "libc6-dev"}
