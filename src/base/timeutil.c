@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#define FIRST_VERSION_MS INT64_C(1767225600000) /* 2026-01-01. */
+
 uint64_t time_mono_ns(void)
 {
     struct timespec ts;
@@ -30,6 +32,11 @@ int64_t time_wall_ms(void)
 }
 
 /* Milliseconds after the full second, also before 1970. */
+bool time_is_unset(int64_t wall_ms)
+{
+    return wall_ms < FIRST_VERSION_MS;
+}
+
 static unsigned fraction_ms(int64_t wall_ms)
 {
     return (unsigned) ((wall_ms % 1000 + 1000) % 1000);

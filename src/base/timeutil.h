@@ -12,6 +12,8 @@
 uint64_t time_mono_ms(void);
 uint64_t time_mono_ns(void);
 int64_t time_wall_ms(void); /* Milliseconds since 1970, UTC. */
+/* Whether a wall clock was never set: it is before 2026, when Tenet's first version was made. */
+bool time_is_unset(int64_t wall_ms);
 /* "2026-11-21T07:29:34.123Z", and without the fraction as in Kubernetes' metav1.Time. */
 void time_format_ms(int64_t wall_ms, char out[TIME_TEXT_SIZE]);
 void time_format_s(int64_t wall_ms, char out[TIME_TEXT_SIZE]);

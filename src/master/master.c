@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/timeutil.h"
 #include "client/kubeconfig.h"
 #include "master/master_api.h"
 #include "master/master_controllers.h"
@@ -299,6 +300,10 @@ int master_run(const struct master_run *run, struct err *e)
 {
     __attribute__((cleanup(master_done))) struct master m = {.run = run, .loop = loop_new()};
     m.delay = loop_timer_new(m.loop, stop_controllers, &m);
+    if (time_is_unset(time_wall_ms())) {
+        log_warn("the clock of this host was not set: certificates and tokens are not valid yet, "
+                 "and objects get wrong times; set it and start this service again");
+    }
     int r = read_policy(&m, e);
     r = r < 0 ? r : run->parts & MASTER_API ? start_api(&m, e) : start_controllers(&m, e);
     if (r < 0) {

@@ -186,6 +186,10 @@ static int start(struct agent *a, struct err *e)
     cni_conf_remove(&a->conf);
     log_info("starting", "node=%s ip=%s master=%s version=" TENET_VERSION, a->cfg->node_name,
              IP4_TEXT(a->host_ip), api_client_server(a->client));
+    if (time_is_unset(time_wall_ms())) {
+        log_warn("the clock of this host was not set: certificates and tokens are not valid yet, "
+                 "and objects get wrong times; set it and start this service again");
+    }
     r = follow_master(a, e);
     if (r == 0) {
         a->watchdog = watchdog_new(a->loop);

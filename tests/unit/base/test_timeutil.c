@@ -41,6 +41,16 @@ static void times_are_written_in_utc(void **state)
     assert_string_equal(out, "1969-12-31T23:59:59.999000Z");
 }
 
+static void a_clock_before_the_first_version_is_unset(void **state)
+{
+    int64_t first;
+    assert_int_equal(time_parse("2026-01-01T00:00:00Z", &first), 0);
+    assert_true(time_is_unset(0));
+    assert_true(time_is_unset(first - 1));
+    assert_false(time_is_unset(first));
+    assert_false(time_is_unset(time_wall_ms()));
+}
+
 static void dates_of_http_are_in_greenwich_time(void **state)
 {
     static const struct {
@@ -238,6 +248,7 @@ static void the_monotonic_clock_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clock_before_the_first_version_is_unset),
         cmocka_unit_test(dates_of_http_are_in_greenwich_time),
         cmocka_unit_test(times_are_written_in_utc),
         cmocka_unit_test(rfc_3339_times_are_read),
