@@ -10,6 +10,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,6 +95,32 @@ EVP_PKEY *pki_parse_key(const char *pem)
     BIO_free(b);
     ERR_clear_error();
     return key;
+}
+
+/* ---- pins ---- */
+
+void pki_key_pin(X509_PUBKEY *key, char ret[PKI_PIN_SIZE])
+{
+    unsigned char *der = NULL, sum[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    int size = i2d_X509_PUBKEY(key, &der);
+    pki_check(size);
+    pki_check(EVP_Digest(der, (size_t) size, sum, &n, EVP_sha256(), NULL));
+    OPENSSL_free(der);
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(ret + (size_t) 2 * i, 3, "%02x", sum[i]);
+    }
+}
+
+int pki_cert_pin(const char *pem, char ret[PKI_PIN_SIZE], struct err *e)
+{
+    X509 *x = pki_parse_cert(pem);
+    if (!x) {
+        return err_set(e, -EINVAL, "not a certificate in PEM form");
+    }
+    pki_key_pin(X509_get_X509_PUBKEY(x), ret);
+    X509_free(x);
+    return 0;
 }
 
 /* ---- making certificates ---- */

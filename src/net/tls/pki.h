@@ -15,6 +15,12 @@ void pki_pair_done(struct pki_pair *p);
 
 /* ---- the authority ---- */
 
+/* A pin: the SHA-256 of a public key (SubjectPublicKeyInfo, RFC 7469, section 2.4) as hexadecimal
+ * digits, by which a client knows an authority before it has the certificate. */
+#define PKI_PIN_SIZE 65
+/* The pin of the first certificate in 'pem'.  -EINVAL: there is none. */
+int pki_cert_pin(const char *pem, char ret[PKI_PIN_SIZE], struct err *e);
+
 struct pki_ca;
 /* A new authority, valid from an hour before 'now_ms' until 'until_ms'. */
 struct pki_ca *pki_ca_new(int64_t now_ms, int64_t until_ms);

@@ -182,6 +182,9 @@ static int read_request(const char *pem, X509_REQ **ret_request, struct pki_csr 
     if (r == 0) {
         r = read_names(q, &c, e);
     }
+    if (r == 0) {
+        pki_key_pin(X509_REQ_get_X509_PUBKEY(q), c.pin);
+    }
     ERR_clear_error();
     if (r < 0) {
         pki_csr_done(&c);
@@ -221,10 +224,10 @@ void pki_csr_make(const char *cn, const char *const *o, size_t n_o, char **ret_c
     pki_csr_make_server(cn, o, n_o, NULL, 0, ret_csr, ret_key);
 }
 
-void pki_csr_make_server(const char *cn, const char *const *o, size_t n_o, const char *const *names,
-                         size_t n_names, char **ret_csr, char **ret_key)
+/* The request, signed with 'key', as owned PEM. */
+static char *make_request(EVP_PKEY *key, const char *cn, const char *const *o, size_t n_o,
+                          const char *const *names, size_t n_names)
 {
-    EVP_PKEY *key = pki_must(EVP_EC_gen("P-256"));
     X509_REQ *q = pki_must(X509_REQ_new());
     BIO *b = pki_must(BIO_new(BIO_s_mem()));
     char *p;
@@ -239,11 +242,31 @@ void pki_csr_make_server(const char *cn, const char *const *o, size_t n_o, const
     pki_check(X509_REQ_sign(q, key, EVP_sha256()));
     pki_check(PEM_write_bio_X509_REQ(b, q));
     long size = BIO_get_mem_data(b, &p);
-    *ret_csr = xstrndup(p, (size_t) size);
-    *ret_key = pki_key_pem(key);
+    char *csr = xstrndup(p, (size_t) size);
     BIO_free(b);
     X509_REQ_free(q);
+    return csr;
+}
+
+void pki_csr_make_server(const char *cn, const char *const *o, size_t n_o, const char *const *names,
+                         size_t n_names, char **ret_csr, char **ret_key)
+{
+    EVP_PKEY *key = pki_must(EVP_EC_gen("P-256"));
+    *ret_csr = make_request(key, cn, o, n_o, names, n_names);
+    *ret_key = pki_key_pem(key);
     EVP_PKEY_free(key);
+}
+
+int pki_csr_make_with(const char *key_pem, const char *cn, const char *const *o, size_t n_o,
+                      char **ret_csr, struct err *e)
+{
+    EVP_PKEY *key = pki_parse_key(key_pem);
+    if (!key) {
+        return err_set(e, -EINVAL, "not a private key in PEM form");
+    }
+    *ret_csr = make_request(key, cn, o, n_o, NULL, 0);
+    EVP_PKEY_free(key);
+    return 0;
 }
 
 /* ---- signing ---- */

@@ -14,7 +14,8 @@ struct pki_csr {
     size_t n_o;
     char **names; /* DNS names and IPv4 addresses. */
     size_t n_names;
-    size_t n_others; /* Alternative names of other types, and other parts of the subject. */
+    size_t n_others;        /* Alternative names of other types, and other parts of the subject. */
+    char pin[PKI_PIN_SIZE]; /* The SHA-256 of the request's public key, as in pki_cert_pin. */
 };
 void pki_csr_done(struct pki_csr *c);
 static inline UNUSED void pki_csr_donep(struct pki_csr *c)
@@ -26,6 +27,10 @@ static inline UNUSED void pki_csr_donep(struct pki_csr *c)
 int pki_csr_read(const char *pem, struct pki_csr *ret, struct err *e);
 /* A request with a new key: both PEM, owned. */
 void pki_csr_make(const char *cn, const char *const *o, size_t n_o, char **ret_csr, char **ret_key);
+
+/* The same with a key that is given (PEM).  -EINVAL: it is no key. */
+int pki_csr_make_with(const char *key_pem, const char *cn, const char *const *o, size_t n_o,
+                      char **ret_csr, struct err *e);
 
 /* The same with the names and addresses of a server. */
 void pki_csr_make_server(const char *cn, const char *const *o, size_t n_o, const char *const *names,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by net/tls/pki.c and net/tls/pki_csr.c. Internal to src/net. */
+/* Shared by the files of net/tls that handle certificates. Internal to src/net. */
 #pragma once
 
 #include "net/tls/pki.h"
@@ -30,4 +30,5 @@ char *pki_cert_pem(X509 *x);
 char *pki_key_pem(EVP_PKEY *key);
 EVP_PKEY *pki_parse_key(const char *pem); /* NULL: malformed. */
 X509 *pki_parse_cert(const char *pem);    /* NULL: malformed. */
-int64_t pki_time(const ASN1_TIME *t);     /* Milliseconds since 1970. */
+void pki_key_pin(X509_PUBKEY *key, char ret[PKI_PIN_SIZE]);
+int64_t pki_time(const ASN1_TIME *t); /* Milliseconds since 1970. */

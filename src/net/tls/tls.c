@@ -6,6 +6,7 @@
 #include "base/timeutil.h"
 #include "net/loop/loop.h"
 #include "net/loop/process.h"
+#include "net/tls/pki_priv.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -754,4 +755,18 @@ struct tls_identity *tls_peer_identity(const struct tls *c)
     }
     ERR_clear_error();
     return id;
+}
+
+char *tls_peer_authority(const struct tls *c, const char *pin)
+{
+    STACK_OF(X509) *chain = SSL_get_peer_cert_chain(c->ssl);
+    for (int i = 0; i < sk_X509_num(chain); i++) {
+        X509 *x = sk_X509_value(chain, i);
+        char own[PKI_PIN_SIZE];
+        pki_key_pin(X509_get_X509_PUBKEY(x), own);
+        if (X509_check_ca(x) && streq(own, pin)) {
+            return pki_cert_pem(x);
+        }
+    }
+    return NULL;
 }

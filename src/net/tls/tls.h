@@ -91,5 +91,9 @@ struct tls_identity {
 };
 struct tls_identity *tls_identity_ref(struct tls_identity *id);   /* NULL is fine. */
 struct tls_identity *tls_identity_unref(struct tls_identity *id); /* NULL is fine; returns NULL. */
+/* After the handshake: the PEM (owned) of the authority among the certificates that the peer sent
+ * whose key has the pin (pki.h); NULL: there is none.  It is not verified that the peer's own
+ * certificate is signed by it. */
+char *tls_peer_authority(const struct tls *c, const char *pin);
 /* After the handshake; one reference, or NULL: the peer sent no certificate. */
 struct tls_identity *tls_peer_identity(const struct tls *c);
