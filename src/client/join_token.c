@@ -25,7 +25,13 @@ bool join_token_is_id(const char *s)
     return strlen(s) == ID_SIZE && strspn(s, letters) == ID_SIZE;
 }
 
-struct json *join_token_new(const char *description, int64_t until_ms, char out[JOIN_TOKEN_SIZE])
+bool join_token_is_token(const char *s)
+{
+    return strlen(s) == ID_SIZE + 1 + SECRET_SIZE && strspn(s, letters) == ID_SIZE &&
+           s[ID_SIZE] == '.' && strspn(s + ID_SIZE + 1, letters) == SECRET_SIZE;
+}
+
+struct json *join_token_new(const struct join_token_spec *spec, char out[JOIN_TOKEN_SIZE])
 {
     for (size_t i = 0; i < JOIN_TOKEN_SIZE - 1; i++) {
         out[i] = i == ID_SIZE ? '.' : random_letter();
@@ -42,11 +48,17 @@ struct json *join_token_new(const char *description, int64_t until_ms, char out[
     json_set(data, "token-id", json_string_n(out, ID_SIZE));
     json_set(data, "token-secret", json_string_n(out + ID_SIZE + 1, SECRET_SIZE));
     json_set_string(data, "usage-bootstrap-authentication", "true");
-    json_set_string(data, "description", description);
-    if (until_ms) {
+    json_set_string(data, "description", spec->description);
+    if (spec->until_ms) {
         char time[TIME_TEXT_SIZE];
-        time_format_s(until_ms, time);
+        time_format_s(spec->until_ms, time);
         json_set_string(data, "expiration", time);
+    }
+    if (spec->node_name) {
+        json_set_string(data, JOIN_TOKEN_NODE, spec->node_name);
+    }
+    if (spec->single_use) {
+        json_set_string(data, JOIN_TOKEN_SINGLE, "true");
     }
     return o;
 }

@@ -81,7 +81,9 @@ int master_write_join(struct lab *l, struct err *e)
     CLEANUP_FREE char *admin = lab_path(l, "kubeconfig");
     CLEANUP_FREE char *file = lab_path(l, "bootstrap.kubeconfig");
     CLEANUP_FREE char *url = xasprintf("https://%s:%d", IP4_TEXT(MASTER_IP), MASTER_PORT);
-    CLEANUP(json_free) struct json *secret = join_token_new("tenet lab", 0, token);
+    CLEANUP(json_free)
+    struct json *secret =
+        join_token_new(&(struct join_token_spec){.description = "tenet lab"}, token);
     __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
     int r =
         lab_call(l, "POST", "/api/v1/namespaces/" JOIN_TOKEN_NAMESPACE "/secrets", secret, NULL, e);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet token: tokens by which nodes join. */
+#include "api/kind.h"
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
+#include "cli/admin/join_command.h"
 #include "cli/session.h"
-#include "client/join_token.h"
-#include "client/kubeconfig.h"
 
 #include <stdio.h>
 
@@ -13,17 +13,27 @@
 #define MAX_TTL_S 315360000
 
 static const char help[] =
-    "usage: tenet token create [--ttl TIME] [--write-kubeconfig FILE] [OPTIONS]\n"
+    "usage: tenet token create [--print-join-command] [--ttl TIME] [--node NAME] [OPTIONS]\n"
     "       tenet token list [OPTIONS]\n"
     "       tenet token delete ID... [OPTIONS]\n"
     "\n"
     "Bootstrap tokens: what a node shows to get its own certificate, once. \"create\" prints a "
     "new\n"
-    "one; with --write-kubeconfig it also writes what a node's bootstrapKubeConfig needs.\n";
+    "one.  With --print-join-command it prints the line to run on the host that is to be a node.\n"
+    "With --write-kubeconfig it also writes what a node's bootstrapKubeConfig needs.\n";
 
-enum { OPT_TTL = OPT_FIRST_FREE, OPT_DESCRIPTION, OPT_WRITE };
+enum { OPT_TTL = OPT_FIRST_FREE, OPT_DESCRIPTION, OPT_WRITE, OPT_JOIN, OPT_NODE, OPT_USES };
 static const struct command_option options[] = {
-    {"ttl", OPT_TTL, "TIME", "how long it is valid: 30m, 7d; 0: for ever; default: 24h"},
+    {"print-join-command", OPT_JOIN, NULL,
+     "prints \"tenet setup node --join TOKEN HOST\" for one node and one hour",
+     .detail = "The text has the hash of the cluster's authority, by which the node knows the "
+               "master."},
+    {"ttl", OPT_TTL, "TIME",
+     "how long it is valid: 30m, 7d; 0: for ever; default: 24h, and 1h with --print-join-command"},
+    {"node", OPT_NODE, "NAME", "the only node that may join by it; default: any"},
+    {"uses", OPT_USES, "one|many",
+     "whether one node may join by it or many; default: many, and one with --print-join-command",
+     "one many"},
     {"description", OPT_DESCRIPTION, "TEXT", "a text for the list"},
     {"write-kubeconfig", OPT_WRITE, "FILE",
      "the token, with the server and its CA of the kubeconfig in use", COMPLETE_FILE,
@@ -32,8 +42,9 @@ static const struct command_option options[] = {
 
 struct token_command {
     struct session s;
-    int64_t ttl_s;
-    const char *description, *write;
+    int64_t ttl_s; /* -1: the default. */
+    const char *description, *write, *node, *uses;
+    bool join;
 };
 
 /* "30m", "24h", "7d", "90s", "0" */
@@ -60,43 +71,60 @@ static int parse_ttl(const char *text, int64_t *ret)
     return -EINVAL;
 }
 
-static int write_kubeconfig(const struct token_command *t, const char *token)
+static int write_kubeconfig(const struct token_command *t, const struct kubeconfig *k,
+                            const char *token, struct err *e)
 {
-    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
-    struct err e = {0};
-    int r = kubeconfig_load(t->s.kubeconfig, &k, &e);
-    if (r == 0) {
-        struct kubeconfig w = {.server = k.server,
-                               .ca = k.ca,
-                               .server_name = k.server_name,
-                               .insecure = k.insecure,
-                               .token = (char *) token};
-        r = kubeconfig_write(t->write, "bootstrap", &w, &e);
+    struct kubeconfig w = {.server = k->server,
+                           .ca = k->ca,
+                           .server_name = k->server_name,
+                           .insecure = k->insecure,
+                           .token = (char *) token};
+    return kubeconfig_write(t->write, "bootstrap", &w, e);
+}
+
+/* Prints the token, or the line that has it. */
+static int show(const struct token_command *t, const struct kubeconfig *k, const char *token,
+                struct err *e)
+{
+    CLEANUP_FREE char *line = NULL;
+    int r = t->write ? write_kubeconfig(t, k, token, e) : 0;
+    if (r == 0 && t->join) {
+        r = join_command_text(k, token, &line, e);
     }
-    return r < 0 ? session_error("%s", e.text) : 0;
+    if (r == 0) {
+        puts(line ? line : token);
+    }
+    return r;
 }
 
 static int create(struct token_command *t)
 {
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
     struct err e = {0};
     char token[JOIN_TOKEN_SIZE];
-    if (t->write && t->s.server) {
-        return command_usage(&cmd_token, "--write-kubeconfig needs a kubeconfig, not --server");
+    if ((t->write || t->join) && t->s.server) {
+        return command_usage(&cmd_token, "--%s needs a kubeconfig, not --server",
+                             t->write ? "write-kubeconfig" : "print-join-command");
     }
-    int64_t until = t->ttl_s ? time_wall_ms() + t->ttl_s * 1000 : 0;
-    CLEANUP(json_free)
-    struct json *secret =
-        join_token_new(t->description ? t->description : "tenet token create", until, token);
-    CLEANUP_FREE char *path = api_path("v1", "secrets", JOIN_TOKEN_NAMESPACE, NULL, NULL);
-    if (api_request_sync(t->s.client, "POST", path, NULL, NULL, secret, NULL, &e) < 0) {
+    if ((t->write || t->join) && kubeconfig_load(t->s.kubeconfig, &k, &e) < 0) {
+        return session_error("%s", e.text);
+    }
+    CLEANUP_FREE char *unused = NULL;
+    if (t->join && join_command_text(&k, "", &unused, &e) < 0) {
+        return session_error("%s", e.text);
+    }
+    int64_t ttl = t->ttl_s >= 0 ? t->ttl_s : t->join ? JOIN_COMMAND_TTL_S : DEFAULT_TTL_S;
+    struct join_token_spec spec = {.description =
+                                       t->description ? t->description : "tenet token create",
+                                   .until_ms = ttl ? time_wall_ms() + ttl * 1000 : 0,
+                                   .node_name = t->node,
+                                   .single_use = t->uses ? streq(t->uses, "one") : t->join};
+    if (join_command_token(t->s.client, &spec, token, &e) < 0) {
         return session_fail(&t->s, &e, NULL);
     }
-    int status = t->write ? write_kubeconfig(t, token) : 0;
-    if (status == 0) {
-        puts(token);
-    }
+    int r = show(t, &k, token, &e);
     explicit_bzero(token, sizeof token);
-    return status;
+    return r < 0 ? session_error("%s", e.text) : 0;
 }
 
 static const char *value(const struct json *secret, const char *key, struct strbuf *b)
@@ -121,11 +149,13 @@ static int list(struct token_command *t)
                          NULL, NULL, NULL, &all, &e) < 0) {
         return session_fail(&t->s, &e, NULL);
     }
-    printf("%-8s %-22s %s\n", "ID", "EXPIRES", "DESCRIPTION");
+    printf("%-8s %-22s %-6s %s\n", "ID", "EXPIRES", "USES", "DESCRIPTION");
     JSON_FOREACH (secret, json_get(all, "items")) {
         printf("%-8s ", value(secret, "token-id", &b));
         const char *expires = value(secret, "expiration", &b);
         printf("%-22s ", *expires ? expires : "never");
+        bool single = streq(value(secret, JOIN_TOKEN_SINGLE, &b), "true");
+        printf("%-6s ", !single ? "many" : *value(secret, JOIN_TOKEN_USED, &b) ? "used" : "one");
         printf("%s\n", value(secret, "description", &b));
     }
     return 0;
@@ -157,7 +187,7 @@ static void done(struct token_command *t)
 
 static int run(int argc, char **argv)
 {
-    __attribute__((cleanup(done))) struct token_command t = {.ttl_s = DEFAULT_TTL_S};
+    __attribute__((cleanup(done))) struct token_command t = {.ttl_s = -1};
     int opt;
     while ((opt = session_getopt(&t.s, &cmd_token, argc, argv, NULL)) != -1) {
         switch (opt) {
@@ -171,6 +201,22 @@ static int run(int argc, char **argv)
             break;
         case OPT_WRITE:
             t.write = optarg;
+            break;
+        case OPT_JOIN:
+            t.join = true;
+            break;
+        case OPT_NODE:
+            if (api_check_dns_subdomain(optarg)) {
+                return command_usage(&cmd_token, "--node: \"%s\" is not a node's name: %s", optarg,
+                                     api_check_dns_subdomain(optarg));
+            }
+            t.node = optarg;
+            break;
+        case OPT_USES:
+            if (!streq(optarg, "one") && !streq(optarg, "many")) {
+                return command_usage(&cmd_token, "--uses must be one or many, not \"%s\"", optarg);
+            }
+            t.uses = optarg;
             break;
         default:
             return opt == OPT_HELP ? 0 : 2;
