@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
+#include "client/join_token.h"
 #include "controller/obj.h"
 #include "net/tls/pki_csr.h"
 
@@ -19,6 +20,7 @@ LOG_MODULE("certificates");
 #define SIGNER_SERVING SIGNER "kubelet-serving"
 #define NODES "system:nodes"
 #define NODE "system:node:"
+#define BOOTSTRAP_USER "system:bootstrap:"
 #define HOUR_MS 3600000LL
 /* Certificates are valid from this long before now, for clients whose clocks are late. */
 #define BACKDATE_MS 300000LL
@@ -240,6 +242,111 @@ static void sign(struct certificates *c, struct work *w, const struct json *csr)
     work_request(w, "PUT", path, o, written);
 }
 
+static void decide(struct work *w, const struct json *csr, const char *type, const char *reason,
+                   const char *message)
+{
+    CLEANUP(json_free) struct json *o = copy_of(csr);
+    CLEANUP_FREE char *path =
+        api_path(VERSION, "certificatesigningrequests", NULL, obj_name(csr), "approval");
+    add_condition(o, type, reason, message);
+    work_request(w, "PUT", path, o, written);
+}
+
+static void approve(struct work *w, const struct json *csr)
+{
+    decide(w, csr, "Approved", "AutoApproved",
+           "Auto approving kubelet client certificate after SubjectAccessReview.");
+}
+
+/* ---- limits of a bootstrap token ---- */
+
+/* A value of the Secret as owned text; NULL: absent. */
+static char *secret_text(const struct json *secret, const char *key)
+{
+    const struct json *v = json_path(secret, "data", key, NULL);
+    struct strbuf b = STRBUF_INIT;
+    if (!json_is(v, JSON_STRING) ||
+        base64_decode(json_get_string(v), json_string_size(v), &b) < 0) {
+        strbuf_done(&b);
+        return NULL;
+    }
+    return strbuf_steal(&b);
+}
+
+int certificates_check_token(const struct json *secret, const struct json *csr, char **ret_use,
+                             struct err *e)
+{
+    CLEANUP_FREE char *pem = pem_of(csr);
+    CLEANUP(pki_csr_done) struct pki_csr c = {0};
+    CLEANUP_FREE char *node = secret_text(secret, JOIN_TOKEN_NODE);
+    CLEANUP_FREE char *single = secret_text(secret, JOIN_TOKEN_SINGLE);
+    CLEANUP_FREE char *used = secret_text(secret, JOIN_TOKEN_USED);
+    int r = pki_csr_read(pem ? pem : "", &c, e);
+    if (r < 0) {
+        return r;
+    }
+    const char *name = str_has_prefix(c.cn, NODE) ? c.cn + strlen(NODE) : "";
+    if (node && !streq(node, name)) {
+        return err_set(e, -EPERM, "the bootstrap token is for the node %.253s alone", node);
+    }
+    if (!single || !streq(single, "true")) {
+        return 0;
+    }
+    CLEANUP_FREE char *use = xasprintf("%s %s", name, c.pin);
+    if (used && !streq(used, use)) {
+        return err_set(e, -EPERM,
+                       "the bootstrap token is for one use, and was used by the node %.*s",
+                       (int) MIN(strcspn(used, " "), (size_t) 253), used);
+    }
+    if (!used) {
+        *ret_use = TAKE(use);
+    }
+    return 0;
+}
+
+/* The Secret has the use: no other request can have it. */
+static void claimed(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct certificates *c = ctx;
+    const struct json *csr = informer_get(c->requests, work_key(w));
+    if (error < 0) {
+        work_retry(w, error, "mark a bootstrap token as used", text);
+    } else if (!csr) {
+        work_done(w);
+    } else {
+        approve(w, csr);
+    }
+}
+
+static void got_token(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct certificates *c = ctx;
+    const struct json *csr = informer_get(c->requests, work_key(w));
+    CLEANUP_FREE char *use = NULL;
+    struct err e = {0};
+    if (error < 0 && error != -ENOENT) {
+        work_retry(w, error, "read the bootstrap token of a certificate request", text);
+    } else if (!csr) {
+        work_done(w);
+    } else if (error < 0) {
+        decide(w, csr, "Denied", "BootstrapToken", "the bootstrap token is gone");
+    } else if (certificates_check_token(obj, csr, &use, &e) < 0) {
+        log_warn("certificate request denied", "name=%s reason=\"%s\"", obj_name(csr), e.text);
+        decide(w, csr, "Denied", "BootstrapToken", e.text);
+    } else if (!use) {
+        approve(w, csr);
+    } else {
+        /* The resourceVersion in the object makes the first of several requests the only one. */
+        CLEANUP(json_free) struct json *secret = json_clone(obj);
+        CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+        CLEANUP_FREE char *path =
+            api_path("v1", "secrets", JOIN_TOKEN_NAMESPACE, obj_name(obj), NULL);
+        base64_encode(use, strlen(use), &b);
+        json_set_string(json_ensure_object(secret, "data"), JOIN_TOKEN_USED, strbuf_cstr(&b));
+        work_request(w, "PUT", path, secret, claimed);
+    }
+}
+
 /* The server has answered whether the author of the request may have a
  * node's certificate without an administrator. */
 static void reviewed(void *ctx, struct work *w, int error, const char *text, struct json *obj)
@@ -258,12 +365,14 @@ static void reviewed(void *ctx, struct work *w, int error, const char *text, str
         wait_end(c, w, csr);
         return;
     }
-    CLEANUP(json_free) struct json *o = copy_of(csr);
-    CLEANUP_FREE char *path =
-        api_path(VERSION, "certificatesigningrequests", NULL, obj_name(csr), "approval");
-    add_condition(o, "Approved", "AutoApproved",
-                  "Auto approving kubelet client certificate after SubjectAccessReview.");
-    work_request(w, "PUT", path, o, written);
+    const char *user = json_path_string(csr, "spec", "username", NULL);
+    if (!user || !str_has_prefix(user, BOOTSTRAP_USER)) {
+        approve(w, csr);
+        return;
+    }
+    CLEANUP_FREE char *name = xasprintf("bootstrap-token-%s", user + strlen(BOOTSTRAP_USER));
+    CLEANUP_FREE char *path = api_path("v1", "secrets", JOIN_TOKEN_NAMESPACE, name, NULL);
+    work_request(w, "GET", path, NULL, got_token);
 }
 
 static void review(struct work *w, const struct json *csr)
@@ -335,12 +444,8 @@ static void got_node(void *ctx, struct work *w, int error, const char *text, str
         /* The node may report the address a little later. */
         work_wait(w, MIN((uint64_t) certificates_left_ms(csr, time_wall_ms()), SERVING_RETRY_MS));
     } else {
-        CLEANUP(json_free) struct json *o = copy_of(csr);
-        CLEANUP_FREE char *path =
-            api_path(VERSION, "certificatesigningrequests", NULL, obj_name(csr), "approval");
-        add_condition(o, "Approved", "AutoApproved",
-                      "Auto approving kubelet serving certificate: the names are the Node's own.");
-        work_request(w, "PUT", path, o, written);
+        decide(w, csr, "Approved", "AutoApproved",
+               "Auto approving kubelet serving certificate: the names are the Node's own.");
     }
 }
 

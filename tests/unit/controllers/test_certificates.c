@@ -287,10 +287,23 @@ static void bind(const char *name, const char *subresource, const char *group)
     put_in(h, "POST", RBAC "clusterrolebindings", binding, 201);
 }
 
+/* A bootstrap token; 'more' are further keys: ", 'single-use': 'true'". */
+static void add_token(const char *id, const char *more)
+{
+    CLEANUP_FREE char *secret = xasprintf(
+        "{'metadata': {'name': 'bootstrap-token-%s', 'namespace': 'kube-system'}, 'type':"
+        "'bootstrap.kubernetes.io/token', 'stringData': {'token-id': '%s',"
+        "'token-secret': '0123456789abcdef', 'usage-bootstrap-authentication': 'true'%s}}",
+        id, id, more);
+    put_in(h, "POST", "/api/v1/namespaces/kube-system/secrets", secret, 201);
+}
+
 static int set_up(void **state)
 {
     h = harness_new_secure((struct apiserver_security){0});
     client = rig_client(h);
+    put_in(h, "POST", "/api/v1/namespaces", "{'metadata': {'name': 'kube-system'}}", 201);
+    add_token("abcdef", "");
     bind("asks", "", "system:authenticated");
     bind("joins", "/nodeclient", "system:bootstrappers");
     bind("renews", "/selfnodeclient", "system:nodes");
@@ -474,6 +487,138 @@ static void a_nodes_client_certificate_needs_no_administrator(void **state)
     assert_true(updated > time_wall_ms() - HOUR_MS && changed == updated);
 }
 
+/* ---- limits of bootstrap tokens ---- */
+
+static char *encoded(const char *text)
+{
+    struct strbuf b = STRBUF_INIT;
+    base64_encode(text, strlen(text), &b);
+    return strbuf_steal(&b);
+}
+
+static void a_token_allows_its_node_and_its_number_of_uses(void **state)
+{
+    CLEANUP_FREE char *pem = csr_make(&(struct csr_wish){.cn = N1, .o = nodes}, NULL);
+    CLEANUP_FREE char *request = encoded(pem);
+    CLEANUP(pki_csr_done) struct pki_csr c = {0};
+    assert_int_equal(pki_csr_read(pem, &c, NULL), 0);
+    CLEANUP_FREE char *own = xasprintf("n1 %s", c.pin);
+    CLEANUP_FREE char *other_name = xasprintf("n2 %s", c.pin);
+    const struct {
+        const char *node, *single, *used; /* NULL: the Secret has no such key. */
+        int result;
+        const char *error;
+        bool use; /* The Secret is to get the use. */
+    } cases[] = {
+        {NULL, NULL, NULL, 0, "", false},
+        {NULL, "false", NULL, 0, "", false},
+        {NULL, "false", "n2 0123", 0, "", false},
+        {NULL, "True", NULL, 0, "", false},
+        {"n1", NULL, NULL, 0, "", false},
+        {"n2", NULL, NULL, -EPERM, "the bootstrap token is for the node n2 alone", false},
+        {"n", NULL, NULL, -EPERM, "the bootstrap token is for the node n alone", false},
+        {"n11", NULL, NULL, -EPERM, "the bootstrap token is for the node n11 alone", false},
+        {"", NULL, NULL, -EPERM, "the bootstrap token is for the node  alone", false},
+        {NULL, "true", NULL, 0, "", true},
+        {NULL, "true", own, 0, "", false},
+        {NULL, "true", "n1 0123", -EPERM,
+         "the bootstrap token is for one use, and was used by the node n1", false},
+        {NULL, "true", other_name, -EPERM,
+         "the bootstrap token is for one use, and was used by the node n2", false},
+        {NULL, "true", "", -EPERM, "the bootstrap token is for one use, and was used by the node ",
+         false},
+        {"n1", "true", NULL, 0, "", true},
+        {"n1", "true", own, 0, "", false},
+        {"n2", "true", NULL, -EPERM, "the bootstrap token is for the node n2 alone", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *secret = json_object();
+        CLEANUP(json_free) struct json *csr = json_object();
+        const char *const keys[] = {"node-name", "single-use", "used-by"};
+        const char *const values[] = {cases[i].node, cases[i].single, cases[i].used};
+        CLEANUP_FREE char *use = NULL;
+        struct err e = {0};
+        json_set_string(json_ensure_object(csr, "spec"), "request", request);
+        for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+            CLEANUP_FREE char *value = values[k] ? encoded(values[k]) : NULL;
+            json_set_string(json_ensure_object(secret, "data"), keys[k], value);
+        }
+        int r = certificates_check_token(secret, csr, &use, &e);
+        if (r != cases[i].result || !streq(e.text, cases[i].error) ||
+            (use != NULL) != cases[i].use || (use && !streq(use, own))) {
+            fail_msg("case %zu: %d \"%s\" use=%s", i, r, e.text, use ? use : "none");
+        }
+    }
+}
+
+static void join_by(const char *id, const char *name, const char *node, const char *text)
+{
+    CLEANUP_FREE char *who = xasprintf("system:bootstrap:%s system:bootstrappers", id);
+    CLEANUP_FREE char *cn = xasprintf("system:node:%s", node);
+    CLEANUP_FREE char *made = text ? NULL : csr_text(&(struct csr_wish){.cn = cn, .o = nodes});
+    CLEANUP_FREE char *body =
+        xasprintf("{'metadata': {'name': '%s'}, 'spec': {'request': '%s', 'signerName': '" KUBELET
+                  "', 'usages': ['client auth']}}",
+                  name, text ? text : made);
+    CLEANUP_ANSWER struct answer a = ask_as(h, who, "POST", CSRS, NULL, body);
+    assert_int_equal(a.status, 201);
+}
+
+static void a_token_for_one_use_serves_one_node(void **state)
+{
+    CLEANUP_FREE char *text = csr_text(&(struct csr_wish){.cn = N1, .o = nodes});
+    add_token("onceaa", ", 'single-use': 'true'");
+    join_by("onceaa", "once-first", "n1", text);
+    expect("once-first", "Approved certificate");
+    join_by("onceaa", "once-other-node", "n2", NULL);
+    join_by("onceaa", "once-other-key", "n1", NULL);
+    join_by("onceaa", "once-again", "n1", text);
+    expect("once-other-node", "Denied ");
+    expect("once-other-key", "Denied ");
+    expect("once-again", "Approved certificate");
+    CLEANUP_ANSWER struct answer a = get("once-other-node");
+    assert_string_equal(at(&a, "status.conditions.0.message"),
+                        "the bootstrap token is for one use, and was used by the node n1");
+}
+
+static void many_requests_at_once_use_a_token_once(void **state)
+{
+    enum { N = 12 };
+    unsigned approved = 0;
+    add_token("onceab", ", 'single-use': 'true'");
+    for (int i = 0; i < N; i++) {
+        CLEANUP_FREE char *name = xasprintf("race-%d", i);
+        CLEANUP_FREE char *node = xasprintf("r%d", i);
+        join_by("onceab", name, node, NULL);
+    }
+    settle();
+    for (int i = 0; i < N; i++) {
+        CLEANUP_FREE char *name = xasprintf("race-%d", i);
+        CLEANUP_ANSWER struct answer a = get(name);
+        bool yes = streq(at(&a, "status.conditions.0.type"), "Approved");
+        approved += yes;
+        expect(name, yes ? "Approved certificate" : "Denied ");
+    }
+    assert_int_equal(approved, 1);
+}
+
+static void a_token_for_a_node_serves_no_other(void **state)
+{
+    add_token("namedd", ", 'node-name': 'n7'");
+    join_by("namedd", "named-other", "n8", NULL);
+    join_by("namedd", "named-own", "n7", NULL);
+    join_by("namedd", "named-own-again", "n7", NULL);
+    expect("named-other", "Denied ");
+    expect("named-own", "Approved certificate");
+    expect("named-own-again", "Approved certificate");
+}
+
+static void a_request_by_a_deleted_token_is_denied(void **state)
+{
+    join_by("gonegg", "gone", "n1", NULL);
+    expect("gone", "Denied ");
+}
+
 static void other_requests_wait_for_approval(void **state)
 {
     /* Requests without the right to be approved automatically. */
@@ -623,6 +768,11 @@ int main(void)
         T(a_decided_request_is_removed_after_an_hour_and_others_after_a_day),
         T(a_serving_certificate_is_for_the_nodes_own_addresses),
         T(a_nodes_client_certificate_needs_no_administrator),
+        T(a_token_allows_its_node_and_its_number_of_uses),
+        T(a_token_for_one_use_serves_one_node),
+        T(many_requests_at_once_use_a_token_once),
+        T(a_token_for_a_node_serves_no_other),
+        T(a_request_by_a_deleted_token_is_denied),
         T(other_requests_wait_for_approval),
         T(expired_requests_are_removed),
         T(a_request_to_the_server_that_fails_is_tried_again),
