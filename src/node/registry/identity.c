@@ -8,7 +8,10 @@
 #include "base/reconnect.h"
 #include "base/timeutil.h"
 #include "client/kubeconfig.h"
+#include "net/loop/process.h"
 #include "net/tls/pki_csr.h"
+
+#include <unistd.h>
 
 LOG_MODULE("identity");
 
@@ -17,11 +20,15 @@ LOG_MODULE("identity");
 #define POLL_MAX_MS 10000
 #define RETRY_MIN_MS 500
 #define RETRY_MAX_MS 60000
+#define MAX_KEY 65536
 #define LOOK_MAX_MS (24 * 3600000LL)
 
 struct identity {
     struct loop *loop;
     char *user, *kubeconfig, *bootstrap;
+    const char *key_file; /* Of the caller of identity_ensure; NULL: none. */
+    bool limited;         /* The caller wants refusals, and the last failure. */
+    struct err failure;   /* What the caller of identity_ensure gets. */
     /* The client that the agent works with; NULL: there is no certificate yet. */
     struct api_client *client;
     struct api_client *own; /* The client that uses the bootstrap token. */
@@ -37,6 +44,14 @@ int64_t identity_renew_at(int64_t from_ms, int64_t until_ms, uint32_t seed)
 {
     int64_t life = until_ms - from_ms;
     return from_ms + life / 10 * 7 + (int64_t) (seed % 1000) * (life / 5000);
+}
+
+static void wipe(struct strbuf *b)
+{
+    if (b->data) {
+        explicit_bzero(b->data, b->size);
+    }
+    strbuf_done(b);
 }
 
 /* ---- one request for a certificate ---- */
@@ -55,10 +70,21 @@ static void forget_request(struct identity *i)
     backoff_reset(&i->polls);
 }
 
-static void again(struct identity *i, const char *why)
+static void again(struct identity *i, int error, const char *why)
 {
-    log_warn("no certificate for this node yet", "user=%s error=\"%s\"", i->user, why);
+    static const int refusals[] = {-EPERM, -EACCES, -EINVAL, -EKEYREJECTED};
     forget_request(i);
+    if (i->limited) {
+        err_set(&i->failure, error, "%s", why);
+        for (size_t n = 0; n < ARRAY_SIZE(refusals); n++) {
+            if (error == refusals[n]) {
+                i->done = true;
+                return;
+            }
+        }
+    } else {
+        log_warn("no certificate for this node yet", "user=%s error=\"%s\"", i->user, why);
+    }
     loop_timer_free(i->timer);
     i->timer = loop_timer_new(i->loop, request, i);
     loop_timer_arm(i->timer,
@@ -94,7 +120,7 @@ static void polled(void *ctx, int error, const char *text, struct json *obj)
     struct err e = {0};
     i->call = NULL;
     if (error < 0) {
-        again(i, text);
+        again(i, error, text);
         return;
     }
     for (size_t n = 0; n < ARRAY_SIZE(refusals); n++) {
@@ -103,20 +129,27 @@ static void polled(void *ctx, int error, const char *text, struct json *obj)
         if (c) {
             CLEANUP_FREE char *reason =
                 xasprintf("the request is %s: %s", refusals[n], why ? why : "");
-            again(i, reason);
+            again(i, -EACCES, reason);
             return;
         }
     }
     if (!json_string_size(v)) {
+        err_set(&i->failure, -EAGAIN,
+                "the request %s waits for a decision (kubectl certificate approve %s)", i->request,
+                i->request);
         loop_timer_arm(i->timer,
                        backoff_fail(&i->polls, loop_now_ms(i->loop), hash_string(i->user)));
         return;
     }
     if (base64_decode(json_get_string(v), json_string_size(v), &cert) < 0 ||
         adopt(i, strbuf_cstr(&cert), &e) < 0) {
-        again(i, e.code ? e.text : "the certificate is not base64");
+        again(i, e.code ? e.code : -EPROTO, e.code ? e.text : "the certificate is not base64");
         return;
     }
+    if (i->key_file) {
+        unlink(i->key_file);
+    }
+    err_clear(&i->failure);
     log_info("certificate for this node", "user=%s kubeconfig=%s", i->user, i->kubeconfig);
     forget_request(i);
     backoff_reset(&i->attempts);
@@ -140,7 +173,7 @@ static void created(void *ctx, int error, const char *text, struct json *obj)
     const char *name = json_path_string(obj, "metadata", "name", NULL);
     i->call = NULL;
     if (error < 0 || !name) {
-        again(i, error < 0 ? text : "the answer has no name");
+        again(i, error < 0 ? error : -EPROTO, error < 0 ? text : "the answer has no name");
         return;
     }
     i->request = xstrdup(name);
@@ -149,14 +182,38 @@ static void created(void *ctx, int error, const char *text, struct json *obj)
     loop_timer_arm(i->timer, POLL_MIN_MS);
 }
 
+/* Signs a request with the key of the file, or with a new key that the file gets. */
+static int make_request(struct identity *i, char **ret_csr, struct err *e)
+{
+    static const char *const group = "system:nodes";
+    __attribute__((cleanup(wipe))) struct strbuf key = STRBUF_INIT;
+    int r = i->key_file ? file_read(i->key_file, MAX_KEY, &key, e) : -ENOENT;
+    if (r == 0) {
+        r = pki_csr_make_with(strbuf_cstr(&key), i->user, &group, 1, ret_csr, e);
+        if (r == 0) {
+            i->key = xstrdup(strbuf_cstr(&key));
+        }
+        return r < 0 ? err_prefix(e, "%s", i->key_file) : 0;
+    }
+    if (r != -ENOENT) {
+        return r;
+    }
+    pki_csr_make(i->user, &group, 1, ret_csr, &i->key);
+    return i->key_file ? file_write_atomic(i->key_file, i->key, strlen(i->key), 0600, e) : 0;
+}
+
 static void request(void *ctx)
 {
     struct identity *i = ctx;
-    static const char *const group = "system:nodes";
     CLEANUP_FREE char *csr = NULL;
+    struct err e = {0};
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     CLEANUP(json_free) struct json *o = json_object();
-    pki_csr_make(i->user, &group, 1, &csr, &i->key);
+    int r = make_request(i, &csr, &e);
+    if (r < 0) {
+        again(i, r, e.text);
+        return;
+    }
     base64_encode(csr, strlen(csr), &b);
     json_set_string(o, "apiVersion", VERSION);
     json_set_string(o, "kind", "CertificateSigningRequest");
@@ -224,10 +281,21 @@ int identity_ensure(const struct identity_config *cfg, struct err *e)
     if (r < 0) {
         return err_prefix(e, "bootstrapKubeConfig"), r;
     }
-    log_info("asking for a certificate", "user=%s server=%s", i->user, api_client_server(i->own));
+    i->key_file = cfg->key_file;
+    i->limited = cfg->give_up_ms > 0;
+    if (!i->limited) {
+        log_info("asking for a certificate", "user=%s server=%s", i->user,
+                 api_client_server(i->own));
+    }
     loop_timer_arm(i->timer, 0);
-    r = loop_run_until(cfg->loop, &i->done, 0);
-    return r < 0 ? err_set(e, r, "interrupted") : 0;
+    r = loop_run_until(cfg->loop, &i->done, cfg->give_up_ms);
+    if (r == -ECANCELED) {
+        return err_set(e, r, "interrupted");
+    }
+    if (i->failure.code) {
+        return err_set(e, r < 0 ? r : i->failure.code, "%s", i->failure.text);
+    }
+    return r < 0 ? err_set(e, r, "the master does not answer") : 0;
 }
 
 /* Checks at least once a day whether a renewal is due, because clocks are set. */

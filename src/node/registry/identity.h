@@ -14,10 +14,15 @@ struct identity_config {
     const char *node_name;
     const char *kubeconfig; /* The file with certificate and key. */
     const char *bootstrap;  /* A kubeconfig with a token that may request a certificate. */
+    /* identity_ensure: where the key of the request is kept, mode 0600, until the certificate has
+     * come, so that a later call goes on with the same key; NULL: in memory only. */
+    const char *key_file;
+    uint64_t give_up_ms; /* identity_ensure: how long it waits; 0: without limit. */
 };
 
-/* Makes sure that the kubeconfig has a certificate that is valid; waits, with the loop running,
- * without a time limit.  Returns an error only if waiting cannot solve it. */
+/* Makes sure that the kubeconfig has a certificate that is valid; waits with the loop running.
+ * Without a limit it returns an error only if waiting cannot solve it.  With one it also returns
+ * the server's refusal (-EPERM, -EACCES), or at the end -ETIMEDOUT with the last failure. */
 int identity_ensure(const struct identity_config *cfg, struct err *e);
 
 /* When a certificate is renewed: between 70 and 90 percent of its time, by 'seed', so that not all
