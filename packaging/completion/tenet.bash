@@ -56,13 +56,16 @@ _tenet() {
     local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet lab store get create delete describe idle adm token trace flows check dns whoami help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet lab setup store get create delete describe idle adm token trace flows check dns whoami help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
         case "$command ${COMP_WORDS[2]}" in
         "node flows") command="node flows" ;;
         "node maps") command="node maps" ;;
+        "setup check") command="setup check" ;;
+        "setup master") command="setup master" ;;
+        "setup node") command="setup node" ;;
         "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
         "adm drain") command="adm drain" ;;
@@ -168,6 +171,12 @@ _tenet() {
     "lab --store") values="sqlite etcd" ;;
     "lab --datapath") values="ovs ebpf ovs,ebpf" ;;
     "lab --datapath-type") values="netdev system" ;;
+    "setup check --datapath") values="ovs ebpf" ;;
+    "setup master --plugin") values="ovs-subnet ovs-multitenant ovs-networkpolicy" ;;
+    "setup master --prefix") values="@file" ;;
+    "setup node --datapath") values="ovs ebpf" ;;
+    "setup node --kubelet") values="yes no" ;;
+    "setup node --prefix") values="@file" ;;
     "store -c" | "store --config") values="@file" ;;
     "store --storage-backend") values="sqlite etcd memory" ;;
     "store --storage-path") values="@file" ;;
@@ -207,6 +216,7 @@ _tenet() {
     "adm policy --kubeconfig") values="@file" ;;
     "adm uncordon -n" | "adm uncordon --namespace") values="@namespaces" ;;
     "adm uncordon --kubeconfig") values="@file" ;;
+    "token --uses") values="one many" ;;
     "token --write-kubeconfig") values="@file" ;;
     "token -n" | "token --namespace") values="@namespaces" ;;
     "token --kubeconfig") values="@file" ;;
@@ -230,7 +240,7 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet lab store get create delete describe idle adm token trace flows check dns whoami help" ;;
+    help) words="master apiserver controllers node kubelet lab setup store get create delete describe idle adm token trace flows check dns whoami help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-level --help"
@@ -262,6 +272,22 @@ _tenet() {
     "lab")
         words="up down status project pod exec node ovs master"
         options=" --name --output --node --label --port --no-service-links --nodes --masters --plugin --store --datapath --datapath-type --cluster-network --host-subnet-length --mtu --vxlan-port --no-containers --tls --keep --help"
+        ;;
+    "setup")
+        words="check master node"
+        options=" --help"
+        ;;
+    "setup check")
+        words="master node"
+        options=" --address --port --etcd --datapath --help"
+        ;;
+    "setup master")
+        words=""
+        options=" --address --port --name --cluster-network --service-network --plugin --mtu --etcd --dns --set --ignore-checks --no-start --prefix --help"
+        ;;
+    "setup node")
+        words=""
+        options=" --join --address --node-name --datapath --kubelet --set --ignore-checks --no-start --prefix --help"
         ;;
     "store")
         words="export import backup restore check repair release defrag @file"
@@ -325,7 +351,7 @@ _tenet() {
         ;;
     "token")
         words="create list delete"
-        options=" --ttl --description --write-kubeconfig --namespace --kubeconfig --server --help"
+        options=" --print-join-command --ttl --node --uses --description --write-kubeconfig --namespace --kubeconfig --server --help"
         ;;
     "trace")
         words="icmp tcp udp sctp @nodes"

@@ -376,6 +376,7 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-master-config.5", NULL},
     {"packaging/man/tenet-node.1", NULL},
     {"packaging/man/tenet-node-config.5", NULL},
+    {"packaging/man/tenet-setup.1", NULL},
     {"packaging/man/tenet-store.1", NULL},
     {"packaging/man/tenet-token.1", NULL},
     {"packaging/man/tenet-trace.1", NULL},

@@ -179,26 +179,6 @@ int tool_run(const char *const argv[], int netns_fd, struct err *e)
     return tool_run_spec(&s, e);
 }
 
-char *tool_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    while (path && *path) {
-        size_t n = strcspn(path, ":");
-        CLEANUP_FREE char *file = xasprintf("%.*s/%s", (int) n, path, name);
-        if (access(file, X_OK) == 0) {
-            return TAKE(file);
-        }
-        path += n + (path[n] == ':');
-    }
-    return NULL;
-}
-
-bool tool_exists(const char *name)
-{
-    CLEANUP_FREE char *path = tool_path(name);
-    return path != NULL;
-}
-
 int program_find(const char *name, char **ret, struct err *e)
 {
     char self[PATH_MAX] = "";

@@ -75,9 +75,6 @@ int daemon_ended(const struct daemon *d, struct err *e);
 /* Runs a tool to its end; an exit status other than 0 is an error with the tool's output. */
 int tool_run_spec(const struct process_spec *s, struct err *e);
 int tool_run(const char *const argv[], int netns_fd, struct err *e);
-/* Owned path of the program 'name' in PATH; NULL: it is not installed. */
-char *tool_path(const char *name);
-bool tool_exists(const char *name);
 
 /* ---- host.c: namespaces joined by the wire ---- */
 

@@ -362,6 +362,26 @@ static bool has_ended(pid_t pid)
     return !state || !state[1] || state[2] == 'Z' || state[2] == 'X';
 }
 
+char *tool_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+        CLEANUP_FREE char *file = xasprintf("%.*s/%s", (int) n, path, name);
+        if (access(file, X_OK) == 0) {
+            return TAKE(file);
+        }
+        path += n + (path[n] == ':');
+    }
+    return NULL;
+}
+
+bool tool_exists(const char *name)
+{
+    CLEANUP_FREE char *path = tool_path(name);
+    return path != NULL;
+}
+
 bool process_is(pid_t pid, const char *needle)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};

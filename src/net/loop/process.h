@@ -26,6 +26,9 @@ int process_start(const struct process_spec *s, pid_t *ret_pid, struct err *e);
  * Returns 0 for every exit status, which is stored in '*ret_status' (128 + signal when killed). */
 int process_run(const struct process_spec *s, uint64_t timeout_ms, struct strbuf *out,
                 struct strbuf *errout, int *ret_status, struct err *e);
+/* Owned path of the program 'name' in PATH; NULL: it is not installed. */
+char *tool_path(const char *name);
+bool tool_exists(const char *name);
 /* Whether 'pid' runs and its command line holds 'needle' (guards against pid reuse). */
 bool process_is(pid_t pid, const char *needle);
 
