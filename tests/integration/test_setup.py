@@ -191,3 +191,296 @@ def test_a_master_and_a_node_by_the_printed_lines(world):
     assert "the node is ready" in n.setup("node")
     assert "n1" in world.kubectl("get", "hostsubnets", "-o", "name")
     assert JOIN.search(m.setup("master")).groups()[0] != token, "a used token is not printed again"
+
+
+# ---- the checks ----
+
+def findings(text):
+    """{what: (level, found, what to do)} of a table of checks; of several with one name the last."""
+    found, last = {}, None
+    for line in text.splitlines():
+        if m := re.match(r"(ok|warn|FAIL) +(\S.{17}|\S+(?: \S+)*) +(\S.*)", line):
+            last = m[2].strip()
+            found[last] = (m[1], m[3], "")
+        elif "->" in line and last:
+            found[last] = (*found[last][:2], line.split("->")[1].strip())
+    return found
+
+
+def test_check_says_what_would_fail(world):
+    h = world.host("h")
+    good = h.tenet("setup", "check", "master", check=False)
+    assert "FAIL" not in good.stdout and good.returncode == 0, good.stdout
+    assert findings(good.stdout)["port 8443/tcp"] == ("ok", "free for the API", "")
+    taken = netns.tcp_listener(h.netns, 8443)
+    bad = h.tenet("setup", "check", "master", check=False)
+    level, found, todo = findings(bad.stdout)["port 8443/tcp"]
+    assert (bad.returncode, level) == (1, "FAIL") and f"pid {os.getpid()}" in found and "--port" in todo
+    assert h.tenet("setup", "check", "master", "--port", "8555").returncode == 0
+    r = h.setup("master", check=False)
+    assert r.returncode == 1 and "nothing was changed" in r.stderr and not list(h.etc.glob("*")), r
+    taken.close()
+    run(["ip", "-n", h.ns_name, "addr", "add", "10.129.0.7/16", "dev", "eth0"])
+    level, found, todo = findings(h.tenet("setup", "check", check=False).stdout)["networks"]
+    assert level == "FAIL" and "10.129.0.0/16" in found and "--cluster-network" in todo
+    run(["ip", "-n", h.ns_name, "link", "add", "br0", "type", "bridge"])
+    run(["ip", "-n", h.ns_name, "link", "set", "eth0", "mtu", "1400"])
+    got = findings(h.tenet("setup", "check", "node", check=False).stdout)
+    assert got["bridge"][0] == "FAIL" and got["MTU"][0] == "warn" and "1350" in got["MTU"][2]
+    before = run(["ip", "-n", h.ns_name, "link"]).stdout
+    h.tenet("setup", "check", "node", check=False)
+    assert run(["ip", "-n", h.ns_name, "link"]).stdout == before, "features are tried elsewhere"
+
+
+def test_wrong_input_is_told(world):
+    h = world.host("h")
+    token = "abcdef.0123456789abcdef"
+    pin = "0" * 64
+    for args, words in (
+            (["node", "--join", token, "192.0.2.9"], "does not end with :sha256:"),
+            (["node", "--join", f"{token}:sha256:{pin[1:]}", "192.0.2.9"], "64 hexadecimal digits"),
+            (["node", "--join", f"{token}:sha256:{'F' * 64}", "192.0.2.9"], "64 hexadecimal digits"),
+            (["node", "--join", f"abcdef.{'A' * 16}:sha256:{pin}", "192.0.2.9"], "does not begin with ID.SECRET"),
+            (["node", "--join", f"{token}:sha256:{pin}"], "--join needs the HOST"),
+            (["node", "192.0.2.9"], "a HOST needs --join"),
+            (["node", "--join", f"@{h.root}/none", "192.0.2.9"], "No such file"),
+            (["node"], "this host is not a node yet"),
+            (["master", "--mtu", "70000"], "networkConfig.mtu"),
+            (["master", "--cluster-network", "10.128.0.0/14"], "not CIDR:BITS"),
+            (["master", "--service-network", "10.128.0.0/16"], "overlap"),
+            (["master", "--address", "127.0.0.1"], "cannot be reached by nodes"),
+            (["master", "--set", "servingInfo.tls=off"], "must be auto"),
+            (["master", "--set", "no.such=1"], "there is no such key"),
+            (["node", "--datapath", "x", "--join", f"{token}:sha256:{pin}", "192.0.2.9"], "networkConfig.datapath")):
+        r = h.setup(*args, check=False)
+        assert r.returncode in (1, 2) and words in r.stderr, (args, r)
+        assert "0123456789abcdef" not in r.stderr + r.stdout, "a token is not printed"
+    assert [p for p in h.root.rglob("*") if p.is_file()] == []
+
+
+# ---- joining, and who must not ----
+
+def join_word(world, *options):
+    """(token with hash, address) of a new line."""
+    return JOIN.search(world.token("--print-join-command", *options)).groups()
+
+
+def test_a_token_from_standard_input_or_a_file(cluster):
+    for name, how in (("stdin", "-"), ("file", "@")):
+        h = new_node(cluster, f"from-{name}")
+        token, address = join_word(cluster)
+        file = h.root / "token"
+        file.write_text(token + "\n")
+        out = join(h, how if how == "-" else f"@{file}", address, input=token + "\n" if how == "-" else None)
+        assert f"joined {address}" in out
+
+
+def test_the_token_leaves_the_list_of_processes(cluster):
+    """While the command waits for a master that does not answer, other users read its command line."""
+    h = new_node(cluster, "listed")
+    token, _ = join_word(cluster)
+    deaf = socket_that_never_accepts(h)
+    p = subprocess.Popen(["nsenter", f"--net={h.netns}", TENET, "setup", "node", "--join", token, f"{h.address}:9999",
+                          "--prefix", h.root, *h.options], env=lablib.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    line = pathlib.Path(f"/proc/{p.pid}/cmdline")
+    try:
+        wait_for("the token to be overwritten", lambda: b"xxxxxx" in line.read_bytes() and token.encode() not in line.read_bytes())
+    finally:
+        p.kill()
+        p.communicate()
+        deaf.close()
+
+
+def socket_that_never_accepts(host):
+    s = netns.inside(host.netns, socket.socket)
+    s.bind((host.address, 9999))
+    s.listen(8)
+    return s
+
+
+def test_a_wrong_hash_stops_before_the_token_is_sent(cluster):
+    h = new_node(cluster, "wrong-hash")
+    token, address = join_word(cluster)
+    wrong = token[:-1] + ("0" if token[-1] != "0" else "1")
+    r = join(h, wrong, address, check=False)
+    assert r.returncode == 1 and "presents no authority with the hash" in r.stderr, r
+    assert not (h.etc / "bootstrap.kubeconfig").exists()
+    assert f"joined {address}" in join(h, token, address), "the token was not used"
+
+
+class Impostor:
+    """A neighbour that poses as the master, with certificates of its choice; it keeps all that it is told."""
+
+    def __init__(self, host, folder, chain, key):
+        self.told, self.host = [], host
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        (folder / "chain.pem").write_text(chain)
+        (folder / "key.pem").write_text(key)
+        context.load_cert_chain(folder / "chain.pem", folder / "key.pem")
+        self.listener = netns.tcp_listener(host.netns, 8443, host.address)
+        self.listener.setblocking(True)
+        self.connections = 0
+
+        def serve():
+            while True:
+                try:
+                    raw, _ = self.listener.accept()
+                except OSError:
+                    return
+                self.connections += 1
+                raw.settimeout(5)
+                try:
+                    with context.wrap_socket(raw, server_side=True) as s:
+                        self.told.append(s.recv(65536))
+                except OSError:
+                    pass
+        self.thread = threading.Thread(target=serve, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(10)
+
+
+@pytest.fixture
+def forged(tmp_path):
+    """A certificate for 192.0.2.x, and its key, by nobody."""
+    run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+         "/CN=tenet-master", "-addext", "subjectAltName=" + ",".join(f"IP:192.0.2.{i}" for i in range(1, 30)),
+         "-keyout", tmp_path / "own.key", "-out", tmp_path / "own.crt"])
+    return (tmp_path / "own.crt").read_text(), (tmp_path / "own.key").read_text()
+
+
+@pytest.mark.parametrize("shows", ["its own certificate", "the master's authority as well"])
+def test_a_neighbour_cannot_pose_as_the_master(cluster, forged, tmp_path, shows):
+    name = "fooled" + str(len(cluster.hosts))
+    h, evil = new_node(cluster, name), cluster.host(name + "-evil")
+    cert, key = forged
+    token, address = join_word(cluster)
+    ca = (cluster.hosts["master"].root / "var/lib/tenet/pki/ca.crt").read_text()
+    impostor = Impostor(evil, tmp_path, cert + (ca if "as well" in shows else ""), key)
+    try:
+        r = join(h, token, f"{evil.address}:8443", check=False)
+    finally:
+        impostor.close()
+    assert r.returncode == 1 and ("presents no authority" in r.stderr or "unknown authority" in r.stderr), r
+    assert impostor.connections >= 1
+    assert not any(b"Bearer" in t or token[:6].encode() in t for t in impostor.told), "nothing of the token was sent"
+    assert not (h.etc / "node.kubeconfig").exists() and not (h.etc / "bootstrap.kubeconfig").exists()
+    assert f"joined {address}" in join(h, token, address)
+
+
+def test_an_expired_token(cluster):
+    h = new_node(cluster, "late")
+    token, address = join_word(cluster, "--ttl", "1s")
+    secret = f"bootstrap-token-{token[:6]}"
+    wait_for("the token to be gone", lambda: secret not in cluster.kubectl("get", "secrets", "-n", "kube-system", "-o", "name"))
+    r = join(h, token, address, check=False)
+    assert r.returncode == 1 and "the join token is not valid" in r.stderr and token[7:23] not in r.stderr, r
+    assert not (h.etc / "node.kubeconfig").exists() and not (h.etc / "bootstrap.kubeconfig").exists()
+
+
+def test_a_token_is_for_one_node_and_one_use(cluster):
+    first, again, other = (new_node(cluster, n) for n in ("only", "only-again", "someone"))
+    token, address = join_word(cluster, "--node", "only")
+    r = join(other, token, address, check=False)
+    assert r.returncode == 1 and "for the node only alone" in r.stderr, r
+    assert "joined" in join(first, token, address)
+    again.options[1] = "only"  # a replay: the same node's name, another key
+    r = join(again, token, address, check=False)
+    assert r.returncode == 1 and "is for one use, and was used by the node only" in r.stderr, r
+    assert not (again.etc / "node.kubeconfig").exists()
+    free, _ = join_word(cluster)
+    assert "joined" in join(other, free, address), "the control: a token that is not used"
+
+
+def test_a_token_gives_no_more_than_joining(cluster):
+    """The rights of the credential that the line has, against the API itself."""
+    h = new_node(cluster, "curious")
+    token, address = join_word(cluster)
+    kubectl = ["kubectl", "--server", f"https://{address}", "--insecure-skip-tls-verify", "--token", token.split(":")[0], "--kubeconfig",
+               "/dev/null"]
+    for verb, what in (("get", "secrets"), ("get", "nodes"), ("get", "pods"), ("create", "pods"), ("delete", "nodes"),
+                       ("impersonate", "users"), ("get", "configmaps"), ("create", "clusterrolebindings")):
+        r = h.ns([*kubectl, "auth", "can-i", verb, what, "-A"], check=False)
+        assert r.stdout.strip() == "no", (verb, what, r)
+    r = h.ns([*kubectl, "auth", "can-i", "create", "certificatesigningrequests"], check=False)
+    assert r.stdout.strip() == "yes", r
+
+
+def test_a_node_of_another_cluster_is_not_taken_over(cluster, world):
+    h = new_node(cluster, "settled")
+    token, address = join_word(cluster)
+    join(h, token, address)
+    before = h.files()
+    pin = "0" * 64
+    r = join(h, f"abcdef.0123456789abcdef:sha256:{pin}", "192.0.2.77", check=False)
+    assert r.returncode == 1 and "is a node of another cluster" in r.stderr, r
+    r = h.setup("node", "--node-name", "usurped", check=False)
+    assert r.returncode == 1 and "is of another node than usurped" in r.stderr, r
+    assert h.files() == before
+
+
+# ---- what administrators edit ----
+
+def test_an_edited_file_is_kept(world):
+    h = world.host("h")
+    h.setup("master", "--plugin", "ovs-multitenant")
+    config = h.etc / "master-config.yaml"
+    h.setup("master", "--mtu", "1400")
+    assert "mtu: 1400" in config.read_text(), "setup's own file follows the options"
+    config.write_text(config.read_text() + "# mine\n")
+    edited = config.read_text()
+    assert "the configuration is" in h.setup("master") and config.read_text() == edited
+    r = h.setup("master", "--mtu", "1300", check=False)
+    assert r.returncode == 1 and "was edited" in r.stderr and config.read_text() == edited
+    config.write_text("servingInfo:\n  bindAddress: 192.0.2.1:8443\n")
+    r = h.setup("master", check=False)
+    assert r.returncode == 1 and "servingInfo.tls: must be auto" in r.stderr
+
+
+def test_a_sample_counts_as_nothing(world):
+    h = world.host("h")
+    sample = pathlib.Path(__file__).parents[2] / "packaging/config/master-config.yaml"
+    h.etc.mkdir(parents=True)
+    shutil.copy(sample, h.etc)
+    out = h.setup("master")
+    assert "changed" in out and "tls: auto" in (h.etc / "master-config.yaml").read_text()
+
+
+# ---- interruption ----
+
+def test_a_killed_setup_is_finished_by_the_next(cluster):
+    """Killed at moments spread over its whole run; the token, for one use, serves until the end."""
+    probe = new_node(cluster, "timed")
+    token, address = join_word(cluster)
+    begin = time.monotonic()
+    join(probe, token, address)
+    whole = time.monotonic() - begin
+    h = new_node(cluster, "killed")
+    token, address = join_word(cluster)
+    argv = ["nsenter", f"--net={h.netns}", str(TENET), "setup", "node", "--join", token, address, "--prefix", str(h.root), *h.options]
+    for i in range(16):
+        p = subprocess.Popen(argv, env=lablib.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            p.wait(whole * (i + 1) / 14)  # the moment of the kill, not a condition
+        except subprocess.TimeoutExpired:
+            p.send_signal(signal.SIGKILL)
+            p.wait(10)
+        for f in h.root.rglob("*"):
+            assert not f.is_file() or b"PRIVATE KEY" not in f.read_bytes() or stat.S_IMODE(f.stat().st_mode) == 0o600, f
+    join(h, token, address)
+    kept = set(h.files())
+    assert kept == set(probe.files()), "neither less nor more than an uninterrupted setup"
+    assert "system:node:killed" in h.tenet("whoami", "--kubeconfig", h.etc / "node.kubeconfig").stdout
+
+
+def test_two_setups_at_once(world):
+    h = world.host("h")
+    both = [subprocess.Popen(["nsenter", f"--net={h.netns}", TENET, "setup", "master", "--prefix", h.root],
+                             env=lablib.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    results = [(p.communicate(timeout=60)[1], p.returncode) for p in both]
+    assert any(code == 0 for _, code in results)
+    assert all(code == 0 or "another \"tenet setup\" works" in err for err, code in results), results
+    assert "the configuration is" in h.setup("master")

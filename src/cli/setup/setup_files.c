@@ -5,6 +5,7 @@
 #include "net/loop/process.h"
 #include "wire/json.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #define LIST_MAX (1u << 20)
 #define FILE_MAX (4u << 20)
 #define HASH_SIZE 17
+#define SUFFIX_SIZE 6
 
 struct setup_files {
     char *path; /* Of the list. */
@@ -32,6 +34,38 @@ struct setup_files *setup_files_free(struct setup_files *f)
         free(f);
     }
     return NULL;
+}
+
+/* Whether 'name' is the temporary file of a write to "DIR/BASE" that was killed: BASE and a suffix of
+ * file_write_atomic. */
+static bool is_leftover(const char *name, const char *base)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    size_t n = strlen(base);
+    return str_has_prefix(name, base) && name[n] == '.' && strlen(name + n + 1) == SUFFIX_SIZE &&
+           strspn(name + n + 1, letters) == SUFFIX_SIZE;
+}
+
+/* Removes what killed writes left in the folder, keys and tokens among them. */
+static void sweep(const struct setup_files *f, const char *dir)
+{
+    DIR *d = opendir(dir);
+    struct dirent *ent;
+    while (d && (ent = readdir(d))) {
+        const struct json *item;
+        bool ours = is_leftover(ent->d_name, LIST_NAME);
+        JSON_FOREACH (item, json_get(f->doc, "files")) {
+            const char *path = json_get_text(item, "path"), *slash = strrchr(path, '/');
+            ours |= slash && strlen(dir) == (size_t) (slash - path) && str_has_prefix(path, dir) &&
+                    is_leftover(ent->d_name, slash + 1);
+        }
+        if (ours) {
+            unlinkat(dirfd(d), ent->d_name, 0);
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
 }
 
 int setup_files_open(const char *dir, struct setup_files **ret, struct err *e)
@@ -57,6 +91,7 @@ int setup_files_open(const char *dir, struct setup_files **ret, struct err *e)
     } else if (!json_is(json_get(f->doc, "files"), JSON_ARRAY)) {
         return err_set(e, -EINVAL, "%s: files: must be a list", f->path);
     }
+    sweep(f, dir);
     *ret = TAKE(f);
     return 0;
 }
@@ -194,6 +229,22 @@ int setup_files_note(struct setup_files *f, const char *role, const char *path, 
     }
     json_set_bool(ensure(f, role, path), "changes", true);
     return save(f, e);
+}
+
+int setup_files_drop(struct setup_files *f, const char *path, struct err *e)
+{
+    struct json *files = json_get(f->doc, "files");
+    for (size_t i = 0; i < json_count(files); i++) {
+        if (!streq(json_get_text(json_at(files, i), "path"), path)) {
+            continue;
+        }
+        if (unlink(path) < 0 && errno != ENOENT) {
+            return err_sys(e, -errno, "remove %s", path);
+        }
+        json_remove_at(files, i);
+        return save(f, e);
+    }
+    return 0;
 }
 
 bool setup_files_has(const struct setup_files *f, const char *role)

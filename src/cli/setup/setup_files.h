@@ -12,7 +12,7 @@
 #include "base/str.h"
 
 struct setup_files;
-/* Opens the list of 'dir', which exists.  -EBUSY: another setup runs.  -EINVAL: the list is
+/* Opens the list of 'dir', which exists, and removes temporary files of setups that were killed.  -EBUSY: another setup runs.  -EINVAL: the list is
  * malformed. */
 int setup_files_open(const char *dir, struct setup_files **ret, struct err *e);
 struct setup_files *setup_files_free(struct setup_files *f);
@@ -42,6 +42,8 @@ int setup_files_link(struct setup_files *f, const char *role, const char *path, 
                      enum setup_written *ret, struct err *e);
 /* Adds a file that another step makes, and whose contents change: it is removed as it is. */
 int setup_files_note(struct setup_files *f, const char *role, const char *path, struct err *e);
+/* Removes such a file, which was needed for a while; one that is not in the list stays. */
+int setup_files_drop(struct setup_files *f, const char *path, struct err *e);
 /* Whether setup made something for this role ("master", "node"). */
 bool setup_files_has(const struct setup_files *f, const char *role);
 /* Removes what the list has for the role, in the reverse order, and calls 'said' for each file

@@ -305,8 +305,21 @@ static int get_certificate(struct node_setup *n, struct err *e)
                                   .give_up_ms = JOIN_MS};
     r = identity_ensure(&own, e);
     /* The token has served, or is refused: it does not stay on this host's disk. */
-    unlink(n->bootstrap);
-    return r < 0 ? err_prefix(e, "join %s as the node %s", n->master, n->config.node_name) : 0;
+    int dropped = setup_files_drop(n->s.files, n->bootstrap, r < 0 ? NULL : e);
+    if (r == -EPERM) {
+        err_set(e, r,
+                "the join token is not valid (any more): \"tenet token create "
+                "--print-join-command\" on the master prints another line");
+    }
+    return r < 0 ? err_prefix(e, "join %s as the node %s", n->master, n->config.node_name)
+                 : dropped;
+}
+
+/* Removes what a setup that was killed after it got the certificate has left. */
+static int drop_join_files(struct node_setup *n, struct err *e)
+{
+    int r = setup_files_drop(n->s.files, n->bootstrap, e);
+    return r < 0 ? r : setup_files_drop(n->s.files, n->key, e);
 }
 
 static int join_cluster(struct node_setup *n, struct err *e)
@@ -321,7 +334,7 @@ static int join_cluster(struct node_setup *n, struct err *e)
     }
     if (member) {
         setup_say("the node's certificate is in %s", n->config.kubeconfig);
-        return 0;
+        return drop_join_files(n, e);
     }
     if (!n->has_join) {
         return err_set(e, -ENOENT,
@@ -332,6 +345,7 @@ static int join_cluster(struct node_setup *n, struct err *e)
     if (r == 0) {
         setup_say("joined %s as the node %s; its certificate is in %s", n->master,
                   n->config.node_name, n->config.kubeconfig);
+        r = drop_join_files(n, e);
     }
     return r;
 }
