@@ -66,6 +66,7 @@ _tenet() {
         "setup check") command="setup check" ;;
         "setup master") command="setup master" ;;
         "setup node") command="setup node" ;;
+        "setup remove") command="setup remove" ;;
         "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
         "adm drain") command="adm drain" ;;
@@ -177,6 +178,7 @@ _tenet() {
     "setup node --datapath") values="ovs ebpf" ;;
     "setup node --kubelet") values="yes no" ;;
     "setup node --prefix") values="@file" ;;
+    "setup remove --prefix") values="@file" ;;
     "store -c" | "store --config") values="@file" ;;
     "store --storage-backend") values="sqlite etcd memory" ;;
     "store --storage-path") values="@file" ;;
@@ -274,7 +276,7 @@ _tenet() {
         options=" --name --output --node --label --port --no-service-links --nodes --masters --plugin --store --datapath --datapath-type --cluster-network --host-subnet-length --mtu --vxlan-port --no-containers --tls --keep --help"
         ;;
     "setup")
-        words="check master node"
+        words="check master node remove"
         options=" --help"
         ;;
     "setup check")
@@ -288,6 +290,10 @@ _tenet() {
     "setup node")
         words=""
         options=" --join --address --node-name --datapath --kubelet --set --ignore-checks --no-start --prefix --help"
+        ;;
+    "setup remove")
+        words="master node"
+        options=" --purge --force --prefix --help"
         ;;
     "store")
         words="export import backup restore check repair release defrag @file"

@@ -484,3 +484,90 @@ def test_two_setups_at_once(world):
     assert any(code == 0 for _, code in results)
     assert all(code == 0 or "another \"tenet setup\" works" in err for err, code in results), results
     assert "the configuration is" in h.setup("master")
+
+
+# ---- removal ----
+
+def left(host):
+    """All of a host's network that a node could leave behind."""
+    links = [l["ifname"] for l in json.loads(host.ns(["ip", "-j", "link"]).stdout)]
+    mounts = [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if str(host.root) in line]
+    return sorted(links), host.ns(["nft", "list", "ruleset"]).stdout, host.ns(["ip", "route"]).stdout, mounts
+
+
+def test_removal_leaves_nothing_of_a_node(cluster):
+    h = new_node(cluster, "leaves")
+    before = left(h)
+    token, address = join_word(cluster)
+    command = re.search(r"^ +tenet (node --config \S+)$", join(h, token, address), re.M)[1]
+    agent = h.start(*command.split())
+    conf = h.root / "etc/cni/net.d/80-openshift-network.conf"
+    wait_for("the node to be ready", conf.exists)
+    assert left(h) != before
+    r = h.setup("remove", check=False)
+    assert r.returncode == 1 and "runs on this host: stop it first" in r.stderr
+    agent.send_signal(signal.SIGKILL)  # which leaves all that a crash leaves
+    agent.wait(10)
+    edited = h.etc / "node-config.yaml"
+    original = edited.read_text()
+    edited.write_text(original + "# mine\n")
+    out = h.setup("remove")
+    assert "kubectl delete node leaves" in out and f"{edited} kept: it was edited" in out
+    assert left(h) == before
+    assert set(h.files()) == {"etc/tenet/node-config.yaml"}, "but what the administrator wrote"
+    edited.unlink()
+    assert "there is nothing that setup has made" in h.setup("remove")
+    token, address = join_word(cluster)
+    assert "joined" in join(h, token, address), "it can be set up anew"
+    h.setup("remove", "node", "--purge")
+    assert h.files() == {} and left(h) == before
+
+
+def test_removal_keeps_a_masters_data_unless_purged(world):
+    start_master(world, "--cluster-network", "10.128.0.0/14:9")
+    m = world.hosts["master"]
+    world.kubectl("create", "namespace", "kept")
+    r = m.setup("remove", check=False)
+    assert r.returncode == 1 and "runs on this host: stop it first" in r.stderr
+    m.end()
+    out = m.setup("remove", "master")
+    assert "--purge removes them" in out
+    files = set(m.files())
+    assert "var/lib/tenet/registry.db" in files and "var/lib/tenet/pki/ca.key" in files
+    assert not any(f.startswith("etc/") for f in files), files
+    del world.hosts["master"]
+    world.hosts["master"] = m
+    command = re.search(r"^ +tenet (master --config \S+)$", m.setup("master"), re.M)[1]
+    m.start(*command.split())
+    wait_for("the data to be served again", lambda: "kept" in world.kubectl("get", "namespaces", "-o", "name", check=False))
+    m.end()
+    m.setup("remove", "--purge")
+    assert m.files() == {}, "nothing is left"
+
+
+def test_removal_takes_the_bridge_of_open_vswitch(make_lab, tmp_path):
+    """On a node of a lab, whose Open vSwitch and files are where the lab has them."""
+    lab = make_lab("sr", nodes=1, datapath="ovs")
+    pod = None
+    try:
+        root = tmp_path / "host"
+        config = root / "etc/tenet/node-config.yaml"
+        config.parent.mkdir(parents=True)
+        shutil.copy(lab.folder("node1") / "node-config.yaml", config)
+        (config.parent / "setup.json").write_text(json.dumps({"files": [{"path": str(config), "role": "node", "changes": True}]}))
+        lab.project("red")
+        pod = lab.pod("red/a", "node1")
+        remove = ["setup", "remove", "node", "--prefix", root]
+        r = lab.ns("node1", [TENET, *remove], check=False)
+        assert r.returncode == 1 and "1 pods are attached" in r.stderr and "tenet adm drain node1" in r.stderr, r
+        lab.delete_pod("red/a")
+        lab.cmd("node", "stop", "node1")
+        out = lab.ns("node1", [TENET, *remove]).stdout
+        assert "removed the bridge br0" in out
+        assert "br0" not in lab.vsctl("node1", "list-br").split()
+        links = lab.ns("node1", ["ip", "-br", "link"]).stdout
+        assert "tun0" not in links and not re.search(r"^tp\d+", links, re.M), links
+        assert "tenet" not in lab.ns("node1", ["nft", "list", "tables"]).stdout
+        assert not os.path.ismount(lab.folder("node1") / "run/ports.netns") and not config.exists()
+    finally:
+        lab.down(check=False)

@@ -96,7 +96,7 @@ const struct command setup_check_command = {.name = "setup check",
 /* ---- tenet setup ---- */
 
 static const struct command *const groups[] = {&setup_check_command, &setup_master_command,
-                                               &setup_node_command, NULL};
+                                               &setup_node_command, &setup_remove_command, NULL};
 
 static const char help[] = "usage: tenet setup COMMAND [OPTIONS]\n"
                            "\n"
@@ -104,7 +104,8 @@ static const char help[] = "usage: tenet setup COMMAND [OPTIONS]\n"
                            "\n"
                            "  check    what would fail on this host; changes nothing\n"
                            "  master   makes this host the master of a cluster\n"
-                           "  node     makes this host a node of a cluster\n";
+                           "  node     makes this host a node of a cluster\n"
+                           "  remove   takes away what setup made; keeps data unless purged\n";
 
 static int run(int argc, char **argv)
 {

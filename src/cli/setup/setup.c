@@ -58,8 +58,7 @@ int setup_open(struct setup *s, bool make, struct err *e)
     if (!make) {
         return 0;
     }
-    int r = dir_make(s->etc, 0755, e);
-    return r < 0 ? r : setup_files_open(s->etc, &s->files, e);
+    return setup_files_open(s->etc, &s->files, e);
 }
 
 void setup_done(struct setup *s)

@@ -11,7 +11,8 @@
 #include "cli/setup/setup_checks.h"
 #include "cli/setup/setup_files.h"
 
-extern const struct command setup_check_command, setup_master_command, setup_node_command;
+extern const struct command setup_check_command, setup_master_command, setup_node_command,
+    setup_remove_command;
 
 struct setup {
     const char *prefix; /* "": the host itself; else the folder in which all files are made. */

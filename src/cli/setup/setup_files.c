@@ -25,9 +25,20 @@ struct setup_files {
     struct json *doc;
 };
 
+/* The folder of the list. */
+static char *folder_of(const struct setup_files *f)
+{
+    return xstrndup(f->path, strlen(f->path) - strlen("/" LIST_NAME));
+}
+
 struct setup_files *setup_files_free(struct setup_files *f)
 {
     if (f) {
+        if (f->doc && json_get_bool(json_get(f->doc, "made"), false) &&
+            json_count(json_get(f->doc, "files")) == 0) {
+            CLEANUP_FREE char *dir = folder_of(f);
+            (void) rmdir(dir); /* It stays when it has files of others. */
+        }
         fd_close(f->lock);
         json_free(f->doc);
         free(f->path);
@@ -36,8 +47,8 @@ struct setup_files *setup_files_free(struct setup_files *f)
     return NULL;
 }
 
-/* Whether 'name' is the temporary file of a write to "DIR/BASE" that was killed: BASE and a suffix of
- * file_write_atomic. */
+/* Whether 'name' is the temporary file of a write to "DIR/BASE" that was killed: BASE and a suffix
+ * of file_write_atomic. */
 static bool is_leftover(const char *name, const char *base)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -70,6 +81,11 @@ static void sweep(const struct setup_files *f, const char *dir)
 
 int setup_files_open(const char *dir, struct setup_files **ret, struct err *e)
 {
+    bool made = access(dir, F_OK) < 0;
+    int r = dir_make(dir, 0755, e);
+    if (r < 0) {
+        return r;
+    }
     CLEANUP(setup_files_free) struct setup_files *f = NEW(struct setup_files);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     f->path = xasprintf("%s/" LIST_NAME, dir);
@@ -80,9 +96,12 @@ int setup_files_open(const char *dir, struct setup_files **ret, struct err *e)
     if (flock(f->lock, LOCK_EX | LOCK_NB) < 0) {
         return err_set(e, -EBUSY, "another \"tenet setup\" works on %s", dir);
     }
-    int r = file_read(f->path, LIST_MAX, &text, e);
+    r = file_read(f->path, LIST_MAX, &text, e);
     if (r == -ENOENT) {
         f->doc = json_object();
+        if (made) {
+            json_set_bool(f->doc, "made", true);
+        }
         json_ensure_array(f->doc, "files");
     } else if (r < 0) {
         return r;
@@ -247,6 +266,22 @@ int setup_files_drop(struct setup_files *f, const char *path, struct err *e)
     return 0;
 }
 
+int setup_files_dir(struct setup_files *f, const char *role, const char *path, unsigned mode,
+                    struct err *e)
+{
+    for (const char *p = path; p; p = strchr(p + 1, '/')) {
+        CLEANUP_FREE char *part = xstrndup(path, (size_t) (p - path));
+        if (*part && access(part, F_OK) < 0) {
+            json_set_bool(ensure(f, role, part), "dir", true);
+        }
+    }
+    if (access(path, F_OK) < 0) {
+        json_set_bool(ensure(f, role, path), "dir", true);
+    }
+    int r = save(f, e);
+    return r < 0 ? r : dir_make(path, mode, e);
+}
+
 bool setup_files_has(const struct setup_files *f, const char *role)
 {
     const struct json *item;
@@ -274,7 +309,8 @@ static bool is_unchanged(const struct json *item, const char *path)
     return file_read(path, FILE_MAX, &now, NULL) == 0 && is_own(item, &now);
 }
 
-static int remove_item(const struct json *item, const char *sample_of(const char *path),
+static int remove_item(const struct json *item, bool edited,
+                       const char *sample_of(const char *path),
                        void (*said)(const char *path, const char *what), struct err *e)
 {
     const char *path = json_get_text(item, "path");
@@ -283,7 +319,11 @@ static int remove_item(const struct json *item, const char *sample_of(const char
     if (lstat(path, &st) < 0) {
         return 0;
     }
-    if (!is_unchanged(item, path)) {
+    if (json_get_bool(json_get(item, "dir"), false)) {
+        (void) rmdir(path); /* It stays when it has files of others. */
+        return 0;
+    }
+    if (!edited && !is_unchanged(item, path)) {
         said(path, "kept: it was edited");
         return 0;
     }
@@ -295,7 +335,7 @@ static int remove_item(const struct json *item, const char *sample_of(const char
     return unlink(path) < 0 && errno != ENOENT ? err_sys(e, -errno, "remove %s", path) : 0;
 }
 
-int setup_files_remove(struct setup_files *f, const char *role,
+int setup_files_remove(struct setup_files *f, const char *role, bool edited,
                        const char *sample_of(const char *path),
                        void (*said)(const char *path, const char *what), struct err *e)
 {
@@ -305,7 +345,7 @@ int setup_files_remove(struct setup_files *f, const char *role,
         if (!streq(json_get_text(item, "role"), role)) {
             continue;
         }
-        int r = remove_item(item, sample_of, said, e);
+        int r = remove_item(item, edited, sample_of, said, e);
         if (r < 0) {
             return r;
         }

@@ -12,8 +12,8 @@
 #include "base/str.h"
 
 struct setup_files;
-/* Opens the list of 'dir', which exists, and removes temporary files of setups that were killed.  -EBUSY: another setup runs.  -EINVAL: the list is
- * malformed. */
+/* Opens the list of 'dir', which is made if it is missing, and removes temporary files of setups
+ * that were killed.  -EBUSY: another setup runs.  -EINVAL: the list is malformed. */
 int setup_files_open(const char *dir, struct setup_files **ret, struct err *e);
 struct setup_files *setup_files_free(struct setup_files *f);
 DEFINE_CLEANUP(struct setup_files *, setup_files_free)
@@ -46,8 +46,13 @@ int setup_files_note(struct setup_files *f, const char *role, const char *path, 
 int setup_files_drop(struct setup_files *f, const char *path, struct err *e);
 /* Whether setup made something for this role ("master", "node"). */
 bool setup_files_has(const struct setup_files *f, const char *role);
+/* Makes the folder 'path' with those above it; the ones that were missing are removed with the role
+ * when they are empty. */
+int setup_files_dir(struct setup_files *f, const char *role, const char *path, unsigned mode,
+                    struct err *e);
 /* Removes what the list has for the role, in the reverse order, and calls 'said' for each file
- * with what was done: "removed", "kept: it was edited", "is the sample again". */
-int setup_files_remove(struct setup_files *f, const char *role,
+ * with what was done: "removed", "kept: it was edited", "is the sample again".  'edited': edited
+ * files are removed as well. */
+int setup_files_remove(struct setup_files *f, const char *role, bool edited,
                        const char *sample_of(const char *path),
                        void (*said)(const char *path, const char *what), struct err *e);

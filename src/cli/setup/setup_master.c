@@ -332,7 +332,7 @@ static int make_certificates(struct master_setup *m, uint16_t port, struct err *
         setup_say("certificates are in %s", pki);
         return 0;
     }
-    int r = dir_make(m->s.state, 0755, e);
+    int r = setup_files_dir(m->s.files, ROLE, m->s.state, 0755, e);
     r = r < 0 ? r : master_pki_ensure(&m->config, pki, port, false, &ca, NULL, e);
     pki_ca_free(ca);
     if (r == 0) {

@@ -424,7 +424,7 @@ static int link_cni(struct node_setup *n, struct err *e)
             continue;
         }
         if (i == 0) {
-            r = dir_make(dir, 0755, e);
+            r = setup_files_dir(n->s.files, ROLE, dir, 0755, e);
         } else if (access(dir, F_OK) < 0) {
             continue;
         }
@@ -638,7 +638,7 @@ static int set_up(struct node_setup *n, struct err *e)
                                             : "the configuration is",
               n->config_path);
     r = link_cni(n, e);
-    r = r < 0 ? r : dir_make(n->config.cni_conf_dir, 0755, e);
+    r = r < 0 ? r : setup_files_dir(n->s.files, ROLE, n->config.cni_conf_dir, 0755, e);
     return r < 0 ? r : start(n, e);
 }
 

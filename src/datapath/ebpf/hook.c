@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILTER_NAME "tenet-datapath"
-
 static char *pin_path(const struct hooks *h, const char *ifname)
 {
     return xasprintf("%s/%s", h->dir, ifname);
@@ -73,10 +71,10 @@ static int attach_clsact(const struct hooks *h, struct rtnl *r, enum hook_kind k
                          const char *ifname, int ifindex, int prog_fd, struct err *e)
 {
     if (kind == HOOK_NEW_POD) {
-        return redirect_attach_received(r, ifindex, FILTER_NAME, prog_fd, e);
+        return redirect_attach_received(r, ifindex, HOOK_FILTER_NAME, prog_fd, e);
     }
     int err =
-        redirect_attach(r, ifindex, REDIRECT_INGRESS, place_of(kind), FILTER_NAME, prog_fd, e);
+        redirect_attach(r, ifindex, REDIRECT_INGRESS, place_of(kind), HOOK_FILTER_NAME, prog_fd, e);
     if (err == 0) {
         hook_forget(h, ifname); /* A tcx program left by an earlier agent would run first. */
     }
@@ -141,7 +139,7 @@ int hook_check(const struct hooks *h, struct rtnl *r, const char *ifname, int if
                    ? 0
                    : err_set(e, -ENOENT, "%s has another eBPF program", ifname);
     }
-    return redirect_check_attached(r, ifindex, REDIRECT_INGRESS, FILTER_NAME, e);
+    return redirect_check_attached(r, ifindex, REDIRECT_INGRESS, HOOK_FILTER_NAME, e);
 }
 
 void hook_forget(const struct hooks *h, const char *ifname)
@@ -180,5 +178,5 @@ int hook_sweep(const struct hooks *h, struct rtnl *r, bool (*keep)(void *ctx, co
     if (d) {
         closedir(d);
     }
-    return redirect_sweep(r, REDIRECT_AMONG_OTHERS, FILTER_NAME, keep, ctx, e);
+    return redirect_sweep(r, REDIRECT_AMONG_OTHERS, HOOK_FILTER_NAME, keep, ctx, e);
 }

@@ -22,6 +22,9 @@
 
 #define HOOK_TCX_INGRESS 46 /* BPF_TCX_INGRESS, Linux 6.6. */
 
+/* The name of the filters on shared links where the kernel has no tcx. */
+#define HOOK_FILTER_NAME "tenet-datapath"
+
 struct hooks {
     bool tcx;
     const char *dir; /* Folder of the pins, in a mounted bpffs; borrowed. */
