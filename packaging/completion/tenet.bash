@@ -53,7 +53,7 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         _tenet_expand "master apiserver controllers node kubelet lab setup store get create delete describe idle adm token trace flows check dns whoami help --help --version"
@@ -73,7 +73,6 @@ _tenet() {
         "adm groups") command="adm groups" ;;
         "adm manage-node") command="adm manage-node" ;;
         "adm pod-network") command="adm pod-network" ;;
-        "adm policy") command="adm policy" ;;
         "adm uncordon") command="adm uncordon" ;;
         esac
     fi
@@ -103,6 +102,7 @@ _tenet() {
     "master --cluster-signing-cert-file") values="@file" ;;
     "master --cluster-signing-key-file") values="@file" ;;
     "master --dns-isolate-projects") values="true false" ;;
+    "master --log-format") values="text json" ;;
     "apiserver -c" | "apiserver --config") values="@file" ;;
     "apiserver --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
     "apiserver --tls") values="auto off" ;;
@@ -124,6 +124,7 @@ _tenet() {
     "apiserver --etcd-cert-file") values="@file" ;;
     "apiserver --etcd-key-file") values="@file" ;;
     "apiserver --dns-isolate-projects") values="true false" ;;
+    "apiserver --log-format") values="text json" ;;
     "controllers -c" | "controllers --config") values="@file" ;;
     "controllers --kubeconfig") values="@file" ;;
     "controllers --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
@@ -131,6 +132,7 @@ _tenet() {
     "controllers --scheduler") values="true false" ;;
     "controllers --cluster-signing-cert-file") values="@file" ;;
     "controllers --cluster-signing-key-file") values="@file" ;;
+    "controllers --log-format") values="text json" ;;
     "node --config") values="@file" ;;
     "node --kubeconfig") values="@file" ;;
     "node --master-kubeconfig") values="@file" ;;
@@ -145,6 +147,7 @@ _tenet() {
     "node --ovs-run-dir") values="@file" ;;
     "node --ovs-datapath-type") values="system netdev" ;;
     "node --proxy-mode") values="iptables nftables userspace" ;;
+    "node --log-format") values="text json" ;;
     "node --dns-resolv-conf") values="@file" ;;
     "node --dns-isolate-projects") values="true false" ;;
     "node flows --socket") values="@file" ;;
@@ -167,6 +170,7 @@ _tenet() {
     "kubelet --register-node") values="true false" ;;
     "kubelet --node-lease") values="true false" ;;
     "kubelet --pod-manifest-path") values="@file" ;;
+    "kubelet --log-format") values="text json" ;;
     "lab -o" | "lab --output") values="json" ;;
     "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
     "lab --store") values="sqlite etcd" ;;
@@ -213,9 +217,6 @@ _tenet() {
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
-    "adm policy -f" | "adm policy --filename") values="@file" ;;
-    "adm policy -n" | "adm policy --namespace") values="@namespaces" ;;
-    "adm policy --kubeconfig") values="@file" ;;
     "adm uncordon -n" | "adm uncordon --namespace") values="@namespaces" ;;
     "adm uncordon --kubeconfig") values="@file" ;;
     "token --uses") values="one many" ;;
@@ -245,19 +246,19 @@ _tenet() {
     help) words="master apiserver controllers node kubelet lab setup store get create delete describe idle adm token trace flows check dns whoami help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --limit --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
         ;;
     "controllers")
         words=""
-        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-level --help"
+        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-format --log-level --help"
         ;;
     "node")
         words="flows maps"
-        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
+        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
         ;;
     "node flows")
         words=""
@@ -269,7 +270,7 @@ _tenet() {
         ;;
     "kubelet")
         words=""
-        options=" --config --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --runtime --container-runtime-endpoint --root-dir --pod-logs-dir --server-address --healthz-address --tls-cert-file --tls-private-key-file --cluster-dns --cluster-domain --resolv-conf --cgroup-driver --cgroup-root --seccomp-dir --allowed-unsafe-sysctls --max-pods --max-parallel-image-pulls --container-log-max-size --container-log-max-files --pod-max-pids --kube-reserved --system-reserved --eviction-hard --eviction-soft --eviction-soft-grace-period --eviction-minimum-reclaim --eviction-pressure-transition-period --eviction-max-pod-grace-period --shutdown-grace-period --shutdown-grace-period-critical-pods --image-gc-high-threshold --image-gc-low-threshold --minimum-image-ttl-duration --pod-infra-container-image --register-node --node-lease --pod-manifest-path --file-check-frequency --manifest-url --manifest-url-header --http-check-frequency --log-level --help"
+        options=" --config --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --runtime --container-runtime-endpoint --root-dir --pod-logs-dir --server-address --healthz-address --tls-cert-file --tls-private-key-file --cluster-dns --cluster-domain --resolv-conf --cgroup-driver --cgroup-root --seccomp-dir --allowed-unsafe-sysctls --max-pods --max-parallel-image-pulls --container-log-max-size --container-log-max-files --pod-max-pids --kube-reserved --system-reserved --eviction-hard --eviction-soft --eviction-soft-grace-period --eviction-minimum-reclaim --eviction-pressure-transition-period --eviction-max-pod-grace-period --shutdown-grace-period --shutdown-grace-period-critical-pods --image-gc-high-threshold --image-gc-low-threshold --minimum-image-ttl-duration --pod-infra-container-image --register-node --node-lease --pod-manifest-path --file-check-frequency --manifest-url --manifest-url-header --http-check-frequency --log-format --log-level --help"
         ;;
     "lab")
         words="up down status project pod exec node ovs master"
@@ -320,7 +321,7 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --help"
         ;;
     "adm")
-        words="cordon create-master-certs drain groups manage-node pod-network policy uncordon"
+        words="cordon create-master-certs drain groups manage-node pod-network uncordon"
         options=" --help"
         ;;
     "adm cordon")
@@ -346,10 +347,6 @@ _tenet() {
     "adm pod-network")
         words="join-projects isolate-projects make-projects-global @namespaces"
         options=" --to --selector --namespace --kubeconfig --server --help"
-        ;;
-    "adm policy")
-        words="add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group scc-subject-review scc-review"
-        options=" --filename --user --groups --serviceaccount --namespace --kubeconfig --server --help"
         ;;
     "adm uncordon")
         words="@nodes"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
+#include "base/log_json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
@@ -17,9 +18,13 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct log_module *modules;
 static int log_fd = STDERR_FILENO;
-static char *spec_now; /* NULL: not set yet. */
+static char *spec_now;      /* NULL: not set yet. */
+static int format_now = -1; /* enum log_format; -1: not set yet. */
+
+enum log_format { FORMAT_TEXT, FORMAT_JSON };
 
 static const char *const level_names[LOG_LEVEL_MAX] = {"error", "warn", "info", "debug"};
+static const unsigned level_priorities[LOG_LEVEL_MAX] = {3, 4, 6, 7}; /* Of syslog(3). */
 static const char *const level_tags[LOG_LEVEL_MAX] = {"ERROR", "WARN", "INFO", "DEBUG"};
 
 static int level_from(const char *s, size_t n)
@@ -70,6 +75,32 @@ int log_set_levels(const char *spec, char bad[64])
     }
     pthread_mutex_unlock(&lock);
     return 0;
+}
+
+static int format_from(const char *name)
+{
+    return streq(name, "text") ? FORMAT_TEXT : streq(name, "json") ? FORMAT_JSON : -1;
+}
+
+int log_set_format(const char *name)
+{
+    int format = format_from(name);
+    if (format < 0) {
+        return -EINVAL;
+    }
+    __atomic_store_n(&format_now, format, __ATOMIC_RELAXED);
+    return 0;
+}
+
+bool log_is_json(void)
+{
+    int format = __atomic_load_n(&format_now, __ATOMIC_RELAXED);
+    if (format < 0) {
+        const char *env = getenv("TENET_LOG_FORMAT");
+        format = env && format_from(env) == FORMAT_JSON ? FORMAT_JSON : FORMAT_TEXT;
+        __atomic_store_n(&format_now, format, __ATOMIC_RELAXED);
+    }
+    return format == FORMAT_JSON;
 }
 
 void log_set_fd(int fd)
@@ -125,6 +156,32 @@ static bool limit_pass(struct log_limit *l, unsigned *suppressed)
     return true;
 }
 
+/* Writes 'text' and the fields as one line of text; returns its size. */
+static size_t text_line(const struct log_json *l, const char *tag, char line[LINE_MAX_SIZE],
+                        const char *fields, va_list ap)
+{
+    char body[LINE_MAX_SIZE / 2];
+    vsnprintf(body, sizeof body, fields, ap);
+    int head = snprintf(line, LINE_MAX_SIZE, "%s %s %s: %s", l->stamp, tag, l->module, l->text);
+    size_t n = MIN((size_t) head, (size_t) LINE_MAX_SIZE - 1);
+    if (body[0] && n < LINE_MAX_SIZE - 1) {
+        line[n++] = ' ';
+    }
+    for (const char *p = body; *p && n < LINE_MAX_SIZE - 48; p++) {
+        unsigned char c = (unsigned char) *p;
+        if (c < 0x20 || c == 0x7f) {
+            n += (size_t) snprintf(line + n, 5, "\\x%02x", c);
+        } else {
+            line[n++] = *p;
+        }
+    }
+    if (l->suppressed) {
+        n += (size_t) snprintf(line + n, 40, " suppressed=%u", l->suppressed);
+    }
+    line[n++] = '\n';
+    return n;
+}
+
 void log_write(struct log_module *m, enum log_level level, struct log_limit *limit,
                const char *text, const char *fields, ...)
 {
@@ -142,30 +199,19 @@ void log_write(struct log_module *m, enum log_level level, struct log_limit *lim
             return;
         }
     }
-    char body[LINE_MAX_SIZE / 2], line[LINE_MAX_SIZE], stamp[TIME_TEXT_SIZE];
+    char line[MAX(LINE_MAX_SIZE, LOG_JSON_SIZE)] UNINITIALIZED, stamp[TIME_TEXT_SIZE];
+    struct log_json l = {.stamp = stamp,
+                         .level = level_names[level],
+                         .priority = level_priorities[level],
+                         .module = m->name,
+                         .text = text,
+                         .suppressed = suppressed};
     va_list ap;
-    va_start(ap, fields);
-    vsnprintf(body, sizeof body, fields, ap);
-    va_end(ap);
-
     time_format_ms(time_wall_ms(), stamp);
-    int head = snprintf(line, sizeof line, "%s %s %s: %s", stamp, level_tags[level], m->name, text);
-    size_t n = MIN((size_t) head, sizeof line - 1);
-    if (body[0] && n < sizeof line - 1) {
-        line[n++] = ' ';
-    }
-    for (const char *p = body; *p && n < sizeof line - 48; p++) {
-        unsigned char c = (unsigned char) *p;
-        if (c < 0x20 || c == 0x7f) {
-            n += (size_t) snprintf(line + n, 5, "\\x%02x", c);
-        } else {
-            line[n++] = *p;
-        }
-    }
-    if (suppressed) {
-        n += (size_t) snprintf(line + n, 40, " suppressed=%u", suppressed);
-    }
-    line[n++] = '\n';
+    va_start(ap, fields);
+    size_t n = log_is_json() ? log_json_write(&l, line, fields, ap)
+                             : text_line(&l, level_tags[level], line, fields, ap);
+    va_end(ap);
     ssize_t w = write(log_fd, line, n);
     (void) w; /* There is no place to report that the log itself is broken. */
     errno = saved;

@@ -7,7 +7,8 @@
  * Levels are per module and can be changed while running: "info", or "info,ovsdb=debug".
  * Control characters in values are escaped, so that a peer cannot forge a line.  Where a peer can
  * trigger a line, use log_limited: at most 'burst' lines, then one a second, and the next
- * written line has the number of suppressed ones.  Thread-safe. */
+ * written line has the number of suppressed ones.  A line can be a JSON object instead
+ * (log_set_format).  Thread-safe. */
 #pragma once
 
 #include "base/macro.h"
@@ -51,5 +52,9 @@ void log_write(struct log_module *m, enum log_level level, struct log_limit *lim
  * -EINVAL with the offending word in '*bad' (NULL is fine) and nothing changed.
  * Default: TENET_LOG, else info. */
 int log_set_levels(const char *spec, char bad[64]);
+/* How lines are written: "text", or "json" (log_json.h).  -EINVAL: another word; nothing changed.
+ * Default: TENET_LOG_FORMAT, else text. */
+int log_set_format(const char *name);
+bool log_is_json(void);
 /* Sends lines to 'fd' instead of standard error (not owned). */
 void log_set_fd(int fd);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
+
+LOG_MODULE("tenet");
 
 #define HELP_WIDTH 96  /* Columns of "--help". */
 #define HELP_NAMES 30  /* Longer option names have a line of their own. */
@@ -223,18 +226,22 @@ void command_help(const struct command *c, struct strbuf *out)
 
 int command_fail(const struct err *e, const char *fmt, ...)
 {
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     fflush(stdout);
-    fputs("tenet: ", stderr);
     if (fmt) {
         va_list ap;
         va_start(ap, fmt);
-        vfprintf(stderr, fmt, ap);
+        strbuf_vaddf(&text, fmt, ap);
         va_end(ap);
     }
     if (e) {
-        fprintf(stderr, "%s%s", fmt ? ": " : "", e->text);
+        strbuf_addf(&text, "%s%s", fmt ? ": " : "", e->text);
     }
-    fputc('\n', stderr);
+    if (log_is_json()) {
+        log_error("failed", "error=\"%s\"", strbuf_cstr(&text));
+    } else {
+        fprintf(stderr, "tenet: %s\n", strbuf_cstr(&text));
+    }
     return 1;
 }
 

@@ -265,7 +265,8 @@ static void reread_config(const char *path)
     if (!path) {
         return;
     }
-    if (master_config_load(path, &c, &e) < 0 || config_file_set_log(c.log_level, &e) < 0) {
+    if (master_config_load(path, &c, &e) < 0 ||
+        config_file_set_log(c.log_level, c.log_format, &e) < 0) {
         log_warn("configuration not read again", "error=\"%s\"", e.text);
     } else {
         log_info("configuration read again", "logLevel=%s", c.log_level ? c.log_level : "");

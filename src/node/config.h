@@ -27,6 +27,7 @@ struct node_config {
     bool proxy_userspace;  /* "proxyArguments.proxy-mode" is userspace; else nftables translate. */
     char *metrics_address; /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */
     char *log_level;       /* NULL: unchanged. */
+    char *log_format;      /* "text" or "json"; NULL: unchanged. */
     /* DNS for pods, see docs/dns.md. */
     char *dns_domain;       /* NULL: cluster.local. */
     char *dns_bind_address; /* "ADDRESS[:PORT]", "none"; NULL: the subnet's gateway, port 53. */

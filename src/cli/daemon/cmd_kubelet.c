@@ -82,7 +82,8 @@ static int run(int argc, char **argv)
     if (command_settings_apply(&o.settings, &kubelet_options, &c, &e) < 0) {
         return command_usage(&cmd_kubelet, "%s", e.text);
     }
-    if (kubelet_config_finish(&c, &e) < 0 || config_file_set_log(c.log_level, &e) < 0) {
+    if (kubelet_config_finish(&c, &e) < 0 ||
+        config_file_set_log(c.log_level, c.log_format, &e) < 0) {
         return command_fail(&e, config ? "%s" : NULL, config);
     }
     status = kubelet_run(&c, config, &e);

@@ -96,7 +96,7 @@ static int run_agent(int argc, char **argv)
     if (command_settings_apply(&o.settings, &node_options, &c, &e) < 0) {
         return command_usage(&cmd_node, "%s", e.text);
     }
-    if (node_config_finish(&c, &e) < 0 || config_file_set_log(c.log_level, &e) < 0) {
+    if (node_config_finish(&c, &e) < 0 || config_file_set_log(c.log_level, c.log_format, &e) < 0) {
         return command_fail(&e, config ? "%s" : NULL, config);
     }
     status = o.mounts_only ? agent_make_mounts(&c, &e) : agent_run(&c, config, &e);

@@ -49,7 +49,7 @@ int master_line_parse(const struct command *command, int argc, char **argv, stru
     if (command_settings_apply(&settings, &master_options, c, &e) < 0) {
         return command_usage(command, "%s", e.text);
     }
-    if (config_file_set_log(c->log_level, &e) == 0 &&
+    if (config_file_set_log(c->log_level, c->log_format, &e) == 0 &&
         master_config_check(c, command->daemons, &e) == 0) {
         return -1;
     }

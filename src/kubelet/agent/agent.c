@@ -574,7 +574,7 @@ static void on_hup(void *ctx)
         return;
     }
     if (kubelet_config_load(&c, k->config_path, &e) < 0 ||
-        config_file_set_log(c.log_level, &e) < 0) {
+        config_file_set_log(c.log_level, c.log_format, &e) < 0) {
         log_error("cannot read the configuration again", "error=\"%s\"", e.text);
         return;
     }

@@ -28,12 +28,15 @@ int config_file_load(const char *path, config_file_fn *read, void *config, struc
     return r < 0 ? err_prefix(e, "%s", path), r : 0;
 }
 
-int config_file_set_log(const char *levels, struct err *e)
+int config_file_set_log(const char *levels, const char *format, struct err *e)
 {
     char bad[64];
-    return levels && log_set_levels(levels, bad) < 0
-               ? err_set(e, -EINVAL,
-                         "logLevel: \"%s\" is not error, warn, info, debug or MODULE=LEVEL", bad)
+    if (levels && log_set_levels(levels, bad) < 0) {
+        return err_set(e, -EINVAL,
+                       "logLevel: \"%s\" is not error, warn, info, debug or MODULE=LEVEL", bad);
+    }
+    return format && log_set_format(format) < 0
+               ? err_set(e, -EINVAL, "logFormat: \"%s\" is not text or json", format)
                : 0;
 }
 

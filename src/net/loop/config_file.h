@@ -13,9 +13,9 @@ typedef int config_file_fn(void *config, const struct json *doc, const char *dir
 /* Calls 'read' for the YAML or JSON file 'path', of at most 1 MiB.  Errors name the file. */
 int config_file_load(const char *path, config_file_fn *read, void *config, struct err *e);
 
-/* Sets the levels of the log by the value of logLevel; NULL: they stay.  -EINVAL names what is no
- * level. */
-int config_file_set_log(const char *levels, struct err *e);
+/* Sets the levels of the log by the value of logLevel, and how its lines are written by that of
+ * logFormat; NULL: they stay.  -EINVAL names what is no level or format. */
+int config_file_set_log(const char *levels, const char *format, struct err *e);
 
 /* The name of this host in lower case: the default of nodeName. */
 #define CONFIG_HOST_NAME_SIZE 256

@@ -33,7 +33,8 @@ static void on_hup(void *ctx)
     if (!a->config_path) {
         return;
     }
-    if (node_config_load(&c, a->config_path, &e) < 0 || config_file_set_log(c.log_level, &e) < 0) {
+    if (node_config_load(&c, a->config_path, &e) < 0 ||
+        config_file_set_log(c.log_level, c.log_format, &e) < 0) {
         log_error("cannot read the configuration again", "error=\"%s\"", e.text);
         return;
     }

@@ -131,6 +131,108 @@ static void repeated_lines_are_held_back_and_counted(void **state)
     assert_string_equal(logged() + 24, " INFO one: shown\n");
 }
 
+/* ---- lines as JSON ---- */
+
+#define JSON_HEAD "\"level\":\"info\",\"priority\":6,\"module\":\"one\",\"message\":\"m\","
+
+/* The line without its time. */
+static const char *logged_json(void)
+{
+    const char *line = logged();
+    assert_true(str_has_prefix(line, "{\"time\":\""));
+    return line + strlen("{\"time\":\"2026-11-21T07:29:34.123Z\",");
+}
+
+static int json_format(void **state)
+{
+    return redirect(state) < 0 ? -1 : log_set_format("json");
+}
+
+static int text_format(void **state)
+{
+    (void) log_set_format("text");
+    return restore(state);
+}
+
+static void a_json_line_has_all_members(void **state)
+{
+    errno = EXDEV;
+    log_info("m", "pod=%s ms=%d", "red/web", 3);
+    assert_int_equal(errno, EXDEV);
+    assert_string_equal(logged_json(),
+                        JSON_HEAD "\"fields\":{\"pod\":\"red/web\",\"ms\":\"3\"}}\n");
+    log_info("m");
+    assert_string_equal(logged_json(), JSON_HEAD "\"fields\":{}}\n");
+    log_warn("m", "error=\"%s\"", "no");
+    assert_string_equal(logged_json(), "\"level\":\"warn\",\"priority\":4,\"module\":\"one\","
+                                       "\"message\":\"m\",\"fields\":{\"error\":\"no\"}}\n");
+}
+
+static void a_value_stays_within_its_field(void **state)
+{
+    static const struct {
+        const char *value, *json;
+    } cases[] = {
+        {"a b", "a b"},
+        {"a b=c", "a b=c"},
+        {"\" level=\"error", "\\\" level=\\\"error"},
+        {"\\", "\\\\"},
+        {"a\nb\t\x7f", "a\\u000ab\\u0009\\u007f"},
+        {"\xff"
+         "a",
+         "\xef\xbf\xbd"
+         "a"},
+        {"\xc3\xa4", "\xc3\xa4"},
+        {"\xc3", "\xef\xbf\xbd"},
+        {"\xe2\x82\xac\xf0\x9f\x98\x80", "\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\x1e"
+         "0123456789abcdefb=c",
+         "\\u001e0123456789abcdefb=c"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *want =
+            xasprintf(JSON_HEAD "\"fields\":{\"a\":\"%s\",\"b\":\"%s\",\"z\":\"1\"}}\n",
+                      cases[i].json, cases[i].json);
+        log_info("m", "a=%s b=\"%s\" z=%d", cases[i].value, cases[i].value, 1);
+        assert_string_equal(logged_json(), want);
+    }
+}
+
+static void a_field_without_a_name_is_a_detail(void **state)
+{
+    log_info("m", "%s x=1", "free text = y");
+    assert_string_equal(logged_json(),
+                        JSON_HEAD "\"fields\":{\"detail\":\"free text = y\",\"x\":\"1\"}}\n");
+}
+
+static void a_long_value_is_cut_and_the_object_is_whole(void **state)
+{
+    for (size_t size = 1900; size < 9000; size += 100) {
+        CLEANUP_FREE char *value = xmalloc(size + 1);
+        memset(value, 1, size); /* Each becomes six bytes. */
+        value[size] = '\0';
+        log_info("m", "a=%s b=%s", value, value);
+        const char *line = logged_json();
+        size_t n = strlen(line);
+        assert_true(n < 8192);
+        assert_string_equal(line + n - 4, "\"}}\n");
+    }
+}
+
+static void only_known_formats_are_taken(void **state)
+{
+    assert_int_equal(log_set_format("xml"), -EINVAL);
+    assert_int_equal(log_set_format(""), -EINVAL);
+    assert_true(log_is_json());
+    assert_int_equal(log_set_format("text"), 0);
+    assert_false(log_is_json());
+    log_info("m", "a=b");
+    assert_non_null(strstr(logged(), " INFO one: m a=b\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +243,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(levels_are_set_for_all_or_for_a_module, redirect, restore),
         cmocka_unit_test_setup_teardown(repeated_lines_are_held_back_and_counted, redirect,
                                         restore),
+        cmocka_unit_test_setup_teardown(a_json_line_has_all_members, json_format, text_format),
+        cmocka_unit_test_setup_teardown(a_value_stays_within_its_field, json_format, text_format),
+        cmocka_unit_test_setup_teardown(a_field_without_a_name_is_a_detail, json_format,
+                                        text_format),
+        cmocka_unit_test_setup_teardown(a_long_value_is_cut_and_the_object_is_whole, json_format,
+                                        text_format),
+        cmocka_unit_test_setup_teardown(only_known_formats_are_taken, json_format, text_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,10 +76,13 @@ static void a_file_is_read_or_its_error_names_it(void **state)
 static void levels_of_the_log_are_set(void **state)
 {
     struct err e = {0};
-    assert_int_equal(config_file_set_log(NULL, &e), 0);
-    assert_int_equal(config_file_set_log("info", &e), 0);
-    assert_int_equal(config_file_set_log("info,x=loud", &e), -EINVAL);
+    assert_int_equal(config_file_set_log(NULL, NULL, &e), 0);
+    assert_int_equal(config_file_set_log("info", NULL, &e), 0);
+    assert_int_equal(config_file_set_log("info,x=loud", NULL, &e), -EINVAL);
     assert_non_null(strstr(e.text, "loud"));
+    assert_int_equal(config_file_set_log(NULL, "xml", &e), -EINVAL);
+    assert_string_equal(e.text, "logFormat: \"xml\" is not text or json");
+    assert_int_equal(config_file_set_log(NULL, "text", &e), 0);
 }
 
 static void the_hosts_name_is_in_lower_case(void **state)

@@ -179,6 +179,7 @@ static void options_and_keys_are_the_same_set(void **state)
         {"ovs.datapathType", "system"},
         {"proxyArguments.proxy-mode", "iptables"},
         {"metricsBindAddress", "127.0.0.1:9101"},
+        {"logFormat", "json"},
         {"logLevel", "debug"},
         {"dnsDomain", "cluster.example"},
         {"dnsBindAddress", "10.128.0.1:53"},
@@ -245,10 +246,10 @@ static void a_wrong_log_level_is_named(void **state)
     struct err e = {0};
     node_config_init(&c);
     assert_int_equal(options_set_path(&node_options, &c, "logLevel", "info,ovs=loud", NULL), 0);
-    assert_int_equal(config_file_set_log(c.log_level, &e), -EINVAL);
+    assert_int_equal(config_file_set_log(c.log_level, c.log_format, &e), -EINVAL);
     assert_non_null(strstr(e.text, "logLevel: \"ovs=loud\""));
     assert_int_equal(options_set_path(&node_options, &c, "logLevel", "error", NULL), 0);
-    assert_int_equal(config_file_set_log(c.log_level, &e), 0);
+    assert_int_equal(config_file_set_log(c.log_level, c.log_format, &e), 0);
 }
 
 static void an_absent_file_is_named(void **state)
