@@ -56,7 +56,7 @@ _tenet() {
     local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet lab setup store get create delete describe idle adm token trace flows check dns whoami help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns whoami help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -183,6 +183,10 @@ _tenet() {
     "setup node --kubelet") values="yes no" ;;
     "setup node --prefix") values="@file" ;;
     "setup remove --prefix") values="@file" ;;
+    "collect -o" | "collect --output") values="@file" ;;
+    "collect --kubeconfig") values="@file" ;;
+    "collect --run-dir") values="@file" ;;
+    "collect --prefix") values="@file" ;;
     "store -c" | "store --config") values="@file" ;;
     "store --storage-backend") values="sqlite etcd memory" ;;
     "store --storage-path") values="@file" ;;
@@ -243,7 +247,7 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet lab setup store get create delete describe idle adm token trace flows check dns whoami help" ;;
+    help) words="master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns whoami help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
@@ -295,6 +299,10 @@ _tenet() {
     "setup remove")
         words="master node"
         options=" --purge --force --prefix --help"
+        ;;
+    "collect")
+        words=""
+        options=" --output --kubeconfig --no-objects --log-lines --run-dir --prefix --help"
         ;;
     "store")
         words="export import backup restore check repair release defrag @file"

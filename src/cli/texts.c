@@ -361,6 +361,7 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-adm.1", NULL},
     {"packaging/man/tenet-apiserver.1", NULL},
     {"packaging/man/tenet-check.1", NULL},
+    {"packaging/man/tenet-collect.1", NULL},
     {"packaging/man/tenet-controllers.1", NULL},
     {"packaging/man/tenet-create.1", NULL},
     {"packaging/man/tenet-delete.1", NULL},

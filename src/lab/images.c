@@ -3,13 +3,13 @@
 
 #include "base/mem.h"
 #include "lab/lab_internal.h"
+#include "wire/tar.h"
 
 #include <elf.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define BLOCK 512
 #define PROGRAM_MAX ((size_t) 16 << 20)
 #define HEX_SIZE 65
 
@@ -20,49 +20,6 @@
 #else
 #define ARCHITECTURE "unknown"
 #endif
-
-/* ---- tar ---- */
-
-struct tar_header {
-    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type;
-    char link[100], magic[6], version[2], owner[32], group[32], major[8], minor[8], prefix[155];
-    char pad[12];
-};
-_Static_assert(sizeof(struct tar_header) == BLOCK, "a header is one block");
-
-void lab_tar_add(struct strbuf *b, const struct lab_tar_entry *t)
-{
-    static const char zeros[BLOCK];
-    struct tar_header h = {.magic = "ustar", .version = "00", .owner = "root", .group = "root"};
-    assert(strlen(t->name) <= sizeof h.name && (!t->link || strlen(t->link) <= sizeof h.link));
-    memcpy(h.name, t->name, strlen(t->name));
-    h.type = t->data ? '0' : t->link ? '2' : '5';
-    if (t->link) {
-        memcpy(h.link, t->link, strlen(t->link));
-    }
-    snprintf(h.mode, sizeof h.mode, "%07o", t->mode);
-    snprintf(h.uid, sizeof h.uid, "%07o", 0);
-    snprintf(h.gid, sizeof h.gid, "%07o", 0);
-    snprintf(h.size, sizeof h.size, "%011zo", t->data ? t->size : 0);
-    snprintf(h.mtime, sizeof h.mtime, "%011o", 0);
-    memset(h.checksum, ' ', sizeof h.checksum);
-    unsigned sum = 0;
-    for (size_t i = 0; i < BLOCK; i++) {
-        sum += ((const unsigned char *) &h)[i];
-    }
-    snprintf(h.checksum, sizeof h.checksum, "%06o", sum);
-    strbuf_add(b, &h, sizeof h);
-    if (t->data) {
-        strbuf_add(b, t->data, t->size);
-        strbuf_add(b, zeros, (BLOCK - t->size % BLOCK) % BLOCK);
-    }
-}
-
-void lab_tar_end(struct strbuf *b)
-{
-    static const char zeros[2 * BLOCK];
-    strbuf_add(b, zeros, sizeof zeros);
-}
 
 /* ---- programs ---- */
 
@@ -105,13 +62,13 @@ static int read_static(const char *path, const char *package, struct strbuf *out
 
 static void pause_layer(struct strbuf *layer, const struct strbuf *program)
 {
-    lab_tar_add(layer, &(struct lab_tar_entry){"pause", 0755, program->data, program->size, NULL});
-    lab_tar_end(layer);
+    tar_add(layer, &(struct tar_entry){"pause", 0755, program->data, program->size, NULL});
+    tar_end(layer);
 }
 
 static void add_text(struct strbuf *layer, const char *name, const char *text)
 {
-    lab_tar_add(layer, &(struct lab_tar_entry){name, 0644, text, strlen(text), NULL});
+    tar_add(layer, &(struct tar_entry){name, 0644, text, strlen(text), NULL});
 }
 
 static int busybox_layer(struct strbuf *layer, const char *path, const struct strbuf *program,
@@ -132,15 +89,14 @@ static int busybox_layer(struct strbuf *layer, const char *path, const struct st
         return err_set(e, -EIO, "%s --list: exit status %d", path, status);
     }
     for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-        lab_tar_add(layer, &(struct lab_tar_entry){folders[i], 0755, NULL, 0, NULL});
+        tar_add(layer, &(struct tar_entry){folders[i], 0755, NULL, 0, NULL});
     }
-    lab_tar_add(layer, &(struct lab_tar_entry){"tmp/", 01777, NULL, 0, NULL});
+    tar_add(layer, &(struct tar_entry){"tmp/", 01777, NULL, 0, NULL});
     add_text(layer, "etc/passwd",
              "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n");
     add_text(layer, "etc/group", "root:x:0:\nuser:x:1000:\n");
     add_text(layer, "www/index.html", "it works\n");
-    lab_tar_add(layer,
-                &(struct lab_tar_entry){"bin/busybox", 0755, program->data, program->size, NULL});
+    tar_add(layer, &(struct tar_entry){"bin/busybox", 0755, program->data, program->size, NULL});
     char *line = applets.data;
     while (line && *line) {
         char *eol = strchr(line, '\n');
@@ -149,11 +105,11 @@ static int busybox_layer(struct strbuf *layer, const char *path, const struct st
         }
         CLEANUP_FREE char *name = xasprintf("bin/%s", line);
         if (!streq(line, "busybox") && strlen(name) <= 100 && !strchr(line, '/')) {
-            lab_tar_add(layer, &(struct lab_tar_entry){name, 0777, NULL, 0, "busybox"});
+            tar_add(layer, &(struct tar_entry){name, 0777, NULL, 0, "busybox"});
         }
         line = eol ? eol + 1 : NULL;
     }
-    lab_tar_end(layer);
+    tar_end(layer);
     return 0;
 }
 
@@ -225,7 +181,7 @@ static void add_image(struct strbuf *archive, struct json *manifest, const struc
     sha256_hex(text, strlen(text), id);
     CLEANUP_FREE char *config = xasprintf("%s.json", id);
     CLEANUP_FREE char *layer = xasprintf("%s/layer.tar", layer_digest);
-    lab_tar_add(archive, &(struct lab_tar_entry){config, 0644, text, strlen(text), NULL});
+    tar_add(archive, &(struct tar_entry){config, 0644, text, strlen(text), NULL});
     struct json *entry = json_append(manifest, json_object());
     json_set_string(entry, "Config", config);
     json_set(entry, "RepoTags", list_of(i->name));
@@ -236,7 +192,7 @@ static void add_layer(struct strbuf *archive, const struct strbuf *layer, char d
 {
     sha256_hex(layer->data, layer->size, digest);
     CLEANUP_FREE char *name = xasprintf("%s/layer.tar", digest);
-    lab_tar_add(archive, &(struct lab_tar_entry){name, 0644, layer->data, layer->size, NULL});
+    tar_add(archive, &(struct tar_entry){name, 0644, layer->data, layer->size, NULL});
 }
 
 int lab_images_write(const char *path, struct err *e)
@@ -267,6 +223,6 @@ int lab_images_write(const char *path, struct err *e)
     }
     CLEANUP_FREE char *text = json_to_text(manifest);
     add_text(&archive, "manifest.json", text);
-    lab_tar_end(&archive);
+    tar_end(&archive);
     return file_write_unsynced(path, archive.data, archive.size, 0644, e);
 }

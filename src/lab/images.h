@@ -22,16 +22,5 @@ int lab_images_write(const char *path, struct err *e);
 
 /* ---- for tests ---- */
 
-/* An entry of a tar archive (POSIX.1-2017 pax, ustar): a file with 'data'; 'data' NULL: a link to
- * 'link', or without that a folder.  'name' has at most 100 bytes. Times and owners are 0. */
-struct lab_tar_entry {
-    const char *name;
-    unsigned mode;
-    const char *data;
-    size_t size;
-    const char *link;
-};
-void lab_tar_add(struct strbuf *b, const struct lab_tar_entry *t);
-void lab_tar_end(struct strbuf *b);
 /* 0: 'data' is an ELF program for this machine's word size that needs no other file to run. */
 int lab_check_static(const void *data, size_t size);

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "lab/images.h"
 #include "net/loop/process.h"
+#include "wire/tar.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,11 +19,11 @@ static void test_tar_reads_the_archive(void **state)
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     static char data[700];
     memset(data, 'x', sizeof data);
-    lab_tar_add(&b, &(struct lab_tar_entry){"bin/", 0755, NULL, 0, NULL});
-    lab_tar_add(&b, &(struct lab_tar_entry){"bin/program", 0755, data, sizeof data, NULL});
-    lab_tar_add(&b, &(struct lab_tar_entry){"bin/[", 0777, NULL, 0, "program"});
-    lab_tar_add(&b, &(struct lab_tar_entry){"empty", 0644, "", 0, NULL});
-    lab_tar_end(&b);
+    tar_add(&b, &(struct tar_entry){"bin/", 0755, NULL, 0, NULL});
+    tar_add(&b, &(struct tar_entry){"bin/program", 0755, data, sizeof data, NULL});
+    tar_add(&b, &(struct tar_entry){"bin/[", 0777, NULL, 0, "program"});
+    tar_add(&b, &(struct tar_entry){"empty", 0644, "", 0, NULL});
+    tar_end(&b);
     assert_int_equal(b.size % 512, 0);
     char path[] = "/tmp/tenet-tar-XXXXXX";
     CLEANUP(fd_close) int fd = mkstemp(path);
