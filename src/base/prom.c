@@ -62,19 +62,21 @@ void prom_histogram_write(const struct prom_histogram *h, const char *name, cons
                           struct strbuf *out)
 {
     uint64_t below = 0;
+    const char *comma = *label ? "," : "", *open = *label ? "{" : "", *close = *label ? "}" : "";
     if (!h->n) {
         return;
     }
     for (size_t b = 0; b < PROM_BUCKETS; b++) {
         below += h->buckets[b];
-        strbuf_addf(out, "%s_bucket{%s,le=\"%g\"} %" PRIu64 "\n", name, label,
+        strbuf_addf(out, "%s_bucket{%s%sle=\"%g\"} %" PRIu64 "\n", name, label, comma,
                     bounds_ms[b] / 1000.0, below);
     }
     strbuf_addf(out,
-                "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n"
-                "%s_sum{%s} %.9g\n"
-                "%s_count{%s} %" PRIu64 "\n",
-                name, label, h->n, name, label, (double) h->sum_ns / 1e9, name, label, h->n);
+                "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n"
+                "%s_sum%s%s%s %.9g\n"
+                "%s_count%s%s%s %" PRIu64 "\n",
+                name, label, comma, h->n, name, open, label, close, (double) h->sum_ns / 1e9, name,
+                open, label, close, h->n);
 }
 
 void prom_process(struct strbuf *out)

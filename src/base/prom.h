@@ -48,7 +48,8 @@ struct prom_histogram {
     uint64_t buckets[PROM_BUCKETS + 1], n, sum_ns;
 };
 void prom_histogram_add(struct prom_histogram *h, uint64_t duration_ns);
-/* The samples of one histogram; 'label' is "verb=\"get\"".  Writes nothing when it is empty. */
+/* The samples of one histogram; 'label' is "verb=\"get\"", or "".  Writes nothing when it is
+ * empty. */
 void prom_histogram_write(const struct prom_histogram *h, const char *name, const char *label,
                           struct strbuf *out);
 

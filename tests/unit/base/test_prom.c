@@ -51,11 +51,29 @@ static void a_single_sample_has_a_head(void **state)
                                            "pods 1099511627776\n");
 }
 
+/* Prometheus refuses a comma before the first label, and the whole answer with it. */
+static void a_histogram_has_its_label_or_none(void **state)
+{
+    struct prom_histogram h = {0};
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
+    prom_histogram_write(&h, "h", "", &out);
+    assert_int_equal(out.size, 0);
+    prom_histogram_add(&h, 2000000);
+    prom_histogram_write(&h, "h", "", &out);
+    assert_true(str_has_prefix(strbuf_cstr(&out), "h_bucket{le=\"0.001\"} 0\n"));
+    assert_non_null(strstr(strbuf_cstr(&out), "h_bucket{le=\"+Inf\"} 1\nh_sum 0.002\nh_count 1\n"));
+    strbuf_reset(&out);
+    prom_histogram_write(&h, "h", "a=\"b\"", &out);
+    assert_true(str_has_prefix(strbuf_cstr(&out), "h_bucket{a=\"b\",le=\"0.001\"} 0\n"));
+    assert_non_null(strstr(strbuf_cstr(&out), "h_sum{a=\"b\"} 0.002\nh_count{a=\"b\"} 1\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_become_samples),
         cmocka_unit_test(a_single_sample_has_a_head),
+        cmocka_unit_test(a_histogram_has_its_label_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
