@@ -73,6 +73,7 @@ _tenet() {
         "adm groups") command="adm groups" ;;
         "adm manage-node") command="adm manage-node" ;;
         "adm pod-network") command="adm pod-network" ;;
+        "adm prometheus-targets") command="adm prometheus-targets" ;;
         "adm uncordon") command="adm uncordon" ;;
         esac
     fi
@@ -221,6 +222,9 @@ _tenet() {
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
+    "adm prometheus-targets -o" | "adm prometheus-targets --output") values="@file" ;;
+    "adm prometheus-targets -n" | "adm prometheus-targets --namespace") values="@namespaces" ;;
+    "adm prometheus-targets --kubeconfig") values="@file" ;;
     "adm uncordon -n" | "adm uncordon --namespace") values="@namespaces" ;;
     "adm uncordon --kubeconfig") values="@file" ;;
     "token --uses") values="one many" ;;
@@ -329,7 +333,7 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --help"
         ;;
     "adm")
-        words="cordon create-master-certs drain groups manage-node pod-network uncordon"
+        words="cordon create-master-certs drain groups manage-node pod-network prometheus-targets uncordon"
         options=" --help"
         ;;
     "adm cordon")
@@ -355,6 +359,10 @@ _tenet() {
     "adm pod-network")
         words="join-projects isolate-projects make-projects-global @namespaces"
         options=" --to --selector --namespace --kubeconfig --server --help"
+        ;;
+    "adm prometheus-targets")
+        words=""
+        options=" --output --node-port --namespace --kubeconfig --server --help"
         ;;
     "adm uncordon")
         words="@nodes"

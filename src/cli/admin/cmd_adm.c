@@ -5,15 +5,11 @@
 
 #include <stdio.h>
 
-static const struct command *const groups[] = {&adm_cordon,
-                                               &adm_create_master_certs,
-                                               &adm_drain,
-                                               &adm_groups,
-                                               &adm_manage_node,
-                                               &adm_pod_network,
-                                               &adm_policy,
-                                               &adm_uncordon,
-                                               NULL};
+static const struct command *const groups[] = {&adm_cordon,      &adm_create_master_certs,
+                                               &adm_drain,       &adm_groups,
+                                               &adm_manage_node, &adm_pod_network,
+                                               &adm_policy,      &adm_prometheus_targets,
+                                               &adm_uncordon,    NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
@@ -27,6 +23,7 @@ static const char help[] =
     "  manage-node           whether nodes get pods; list or evict their pods\n"
     "  pod-network           networks of projects: join, isolate, make global\n"
     "  policy                who may use security context constraints\n"
+    "  prometheus-targets    masters and nodes as targets of Prometheus\n"
     "  uncordon              nodes get new pods again\n";
 
 static int run(int argc, char **argv)
