@@ -17,6 +17,7 @@
 #   mutate  changes lines of FOLDER (below src/; default all) one by one, and prints the changes that no unit test noticed:
 #          of each folder until tests/mutation/results.tsv has COUNT
 #   check-cnitool  the CNI project's own tool attaches containers, in chains too: fetches and builds it
+#   check-monitoring  alert rules by promtool, and a real Prometheus that scrapes a lab: every query of alerts and dashboard
 #   deb    packages for Debian, built in a clean chroot without network, into build-packages/VERSION/
 #   rpm    packages for RPM, into build-packages/rpm/
 #   release  tarball, packages, container images, SBOM and checksums, into build-packages/release/
@@ -43,7 +44,7 @@ export PYTHONDONTWRITEBYTECODE = 1
 
 # Targets that make namespaces, mounts or virtual machines.  They say so before they build anything, whatever -j does.
 AS_ROOT = bench check check-attack check-clients check-containers check-ebpf check-kernels \
-          check-packages deb demo demo-down release rpm soak soak-kubelet
+          check-monitoring check-packages deb demo demo-down release rpm soak soak-kubelet
 ifneq ($(filter $(AS_ROOT),$(MAKECMDGOALS)),)
 ifneq ($(shell id -u),0)
 $(error "make $(firstword $(filter $(AS_ROOT),$(MAKECMDGOALS)))" needs root, because it makes network namespaces and mounts: \
@@ -51,7 +52,7 @@ run "sudo make $(MAKECMDGOALS)". Nothing was built or installed. "make" alone ne
 endif
 endif
 
-.PHONY: build demo demo-down check check-ebpf check-attack check-containers check-kernels check-cnitool check-clients check-tidy bench fuzz soak soak-kubelet model mutate generate coverage install deps format clean deps-build deb rpm release check-packages
+.PHONY: build demo demo-down check check-ebpf check-attack check-containers check-kernels check-cnitool check-clients check-monitoring check-tidy bench fuzz soak soak-kubelet model mutate generate coverage install deps format clean deps-build deb rpm release check-packages
 
 build: deps-build
 	@test -f $(BUILD)/build.ninja || { mkdir -p $(BUILD) && echo "building in $(BUILD)/" && \
@@ -89,6 +90,10 @@ check-clients: deps
 	@tools/deps packaging/clients-packages.txt
 	@tools/check --only build
 	@tools/check-clients build-check
+
+check-monitoring: deps
+	@tools/deps packaging/monitoring-packages.txt
+	@tools/check --monitoring
 
 check-tidy: deps
 	@tools/check --only build --only tidy
