@@ -454,13 +454,26 @@ static void check_cni(struct context *c)
     }
 }
 
+/* Whether Open vSwitch has the bridge: with its datapath in userspace, tun0 beside it is a tun
+ * device. */
+static bool has_own_bridge(const struct setup_facts *f)
+{
+    for (size_t i = 0; i < f->n_links; i++) {
+        const struct setup_link *l = &f->links[i];
+        if (streq(l->name, "br0") && (streq(l->kind, "openvswitch") || streq(l->kind, "tun"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void check_bridges(struct context *c)
 {
-    bool any = false;
+    bool any = false, own = has_own_bridge(c->f);
     for (size_t i = 0; i < c->f->n_links; i++) {
         const struct setup_link *l = &c->f->links[i];
         bool bridge = streq(l->name, "br0") && streq(l->kind, "bridge");
-        bool tun = streq(l->name, "tun0") && streq(l->kind, "tun");
+        bool tun = streq(l->name, "tun0") && streq(l->kind, "tun") && !own;
         if (bridge || tun) {
             struct setup_finding *r = next(c, SETUP_FAIL, bridge ? "bridge" : "link");
             FOUND(r, "%s is %s", l->name,

@@ -321,13 +321,17 @@ static struct setup_wish wish_of(const struct master_setup *m)
 
 /* ---- the steps ---- */
 
-/* The first certificates; later ones are the master's own work, under whose user they are. */
+/* The first certificates, where the master is started by hand.  Its service makes them itself,
+ * under the user that systemd gives it, as it makes all later ones. */
 static int make_certificates(struct master_setup *m, uint16_t port, struct err *e)
 {
     CLEANUP_FREE char *dir = xasprintf("%s/pki", m->s.state);
     const char *pki = m->config.pki_dir ? m->config.pki_dir : dir;
     CLEANUP_FREE char *admin = xasprintf("%s/admin.kubeconfig", pki);
     struct pki_ca *ca = NULL;
+    if (setup_has_unit(&m->s, UNIT)) {
+        return 0;
+    }
     if (access(admin, F_OK) == 0) {
         setup_say("certificates are in %s", pki);
         return 0;
@@ -395,7 +399,7 @@ static int start(struct master_setup *m, const struct setup_wish *w, struct err 
         if (r < 0) {
             return r;
         }
-        setup_say(UNIT " is enabled and runs");
+        setup_say(UNIT " is enabled and runs; certificates are beside %s", kubeconfig);
     }
     if (!setup_api_answers(kubeconfig, unit ? READY_MS : 0, e)) {
         if (unit) {

@@ -287,7 +287,7 @@ static int purge_master(const struct removal *m, const struct master_config *c, 
 
 static int remove_master(struct removal *m, struct err *e)
 {
-    static const char *const units[] = {"tenet-master.service", NULL};
+    static const char *const units[] = {"tenet-master.socket", "tenet-master.service", NULL};
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     CLEANUP_FREE char *path = xasprintf("%s/master-config.yaml", m->s.etc);
     master_config_init(&c);

@@ -375,6 +375,12 @@ static void bridge_of_ovs(struct setup_facts *f, struct setup_wish *w)
     links[1] = (struct setup_link){"br0", "openvswitch", 1500, 0};
     f->n_links = 2;
 }
+static void tun0_of_ovs_in_userspace(struct setup_facts *f, struct setup_wish *w)
+{
+    links[1] = (struct setup_link){"tun0", "tun", 1450, 0};
+    links[2] = (struct setup_link){"br0", "tun", 1500, 0};
+    f->n_links = 3;
+}
 static void vpn_tun0(struct setup_facts *f, struct setup_wish *w)
 {
     links[1] = (struct setup_link){"tun0", "tun", 1500, 0};
@@ -499,6 +505,7 @@ static void each_fault_is_one_finding(void **state)
         CASE(flannel, WARN, "other network", "flannel.1 of flannel", "remove"),
         CASE(bridge_br0, FAIL, "bridge", "br0 is a Linux bridge", "ovs.bridge"),
         CASE(bridge_of_ovs, OK, "", "", ""),
+        CASE(tun0_of_ovs_in_userspace, OK, "", "", ""),
         CASE(vpn_tun0, FAIL, "link", "tun0 is a tun device", "another name"),
         CASE(firewalld, WARN, "host firewall", "firewalld", "ports"),
         CASE(ufw, WARN, "host firewall", "ufw", "ports"),
