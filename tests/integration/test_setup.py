@@ -571,3 +571,140 @@ def test_removal_takes_the_bridge_of_open_vswitch(make_lab, tmp_path):
         assert not os.path.ismount(lab.folder("node1") / "run/ports.netns") and not config.exists()
     finally:
         lab.down(check=False)
+
+
+# ---- with a service manager ----
+
+FAKE_SYSTEMCTL = """#!/usr/bin/python3
+# Plays systemd for two units: what setup asks of it is done, and noted.
+import os, pathlib, signal, subprocess, sys, time
+run = pathlib.Path("/run/fake")
+verb, unit = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+commands = {"tenet-master.service": ["master", "--config", "/etc/tenet/master-config.yaml"],
+            "tenet-node.service": ["node", "--config", "/etc/tenet/node-config.yaml"]}
+if unit not in commands:
+    sys.exit(f"No files found for {unit}.")
+pid = run / f"{unit}.pid"
+if verb != "cat":
+    with open(run / "calls", "a") as f:
+        f.write(f"{verb} {unit}\\n")
+
+def stop():
+    if pid.exists():
+        number = int(pid.read_text())
+        os.kill(number, signal.SIGTERM)
+        while os.path.exists(f"/proc/{number}"):
+            time.sleep(0.05)
+        pid.unlink()
+
+def start():
+    if (run / f"fail {unit}").exists():
+        sys.exit(f"Job for {unit} failed because the control process exited with error code.")
+    if not pid.exists():
+        subprocess.run(["/bin/sh", "-c", 'setsid "$@" >>/run/fake/log 2>&1 & echo $! >' + str(pid), "sh", os.environ["TENET"], *commands[unit]])
+
+if verb == "enable":
+    pathlib.Path(f"/etc/enabled-{unit}").touch()
+elif verb == "disable":
+    pathlib.Path(f"/etc/enabled-{unit}").unlink(missing_ok=True)
+elif verb in ("stop", "restart"):
+    stop()
+if verb in ("start", "restart"):
+    start()
+"""
+
+
+FOLDERS = ("etc", "opt", "var/lib", "usr/lib")  # of a host with a service manager
+
+
+class SystemHost(Host):
+    """A host whose /etc, /opt and /var/lib are its own, in a mount namespace, with a service manager that starts the two programs."""
+
+    def __init__(self, world, name, number):
+        super().__init__(world, name, number)
+        self.upper = self.root / "upper"
+        script = self.root / "begin"
+        script.write_text("#!/bin/sh\nset -e\n" + "".join(
+            f"mkdir -p {self.upper}/{d}/u {self.upper}/{d}/w\n"
+            f"mount -t overlay overlay -o lowerdir=/{d},upperdir={self.upper}/{d}/u,workdir={self.upper}/{d}/w /{d}\n"
+            for d in FOLDERS) + (
+            "mount -t tmpfs tmpfs /run\nmkdir -p /run/systemd/system /run/fake /run/bin\n"
+            f"cp {self.root}/systemctl /run/bin/systemctl\n"
+            f"touch {self.root}/ready\nexec sleep infinity\n"))
+        (self.root / "systemctl").write_text(FAKE_SYSTEMCTL)
+        for f in (script, self.root / "systemctl"):
+            f.chmod(0o755)
+        self.upper.mkdir()
+        run(["mount", "-t", "tmpfs", "tmpfs", self.upper])
+        self.holder = subprocess.Popen(["nsenter", f"--net={self.netns}", "unshare", "--mount", "--propagation", "private", script])
+        wait_for("the mounts", lambda: (self.root / "ready").exists() or self.holder.poll() is not None)
+        assert self.holder.poll() is None
+
+    def ns(self, argv, **kw):
+        kw["env"] = {**lablib.environment(), "PATH": "/run/bin:" + os.environ["PATH"], "TENET": str(TENET)}
+        return run(["nsenter", "-t", str(self.holder.pid), "--net", "--mount", *argv], **kw)
+
+    def sys(self, *args, **kw):
+        return self.tenet("setup", *args, **kw)
+
+    def read(self, path):
+        return self.ns(["cat", path], check=False).stdout
+
+    def calls(self):
+        """What was asked of the service manager since the last call."""
+        text = self.read("/run/fake/calls")
+        self.ns(["rm", "-f", "/run/fake/calls"])
+        return text.split("\n")[:-1]
+
+    def made(self):
+        """All files that differ from the machine in the folders of its own, and the folders that the machine has not."""
+        found = []
+        for d in FOLDERS:
+            upper = self.upper / d / "u"
+            found += [f"/{d}/{p.relative_to(upper)}" for p in upper.rglob("*")
+                      if not p.is_dir() or not pathlib.Path("/", d, p.relative_to(upper)).exists()]
+        return sorted(found)
+
+    def end(self):
+        for unit in ("tenet-node.service", "tenet-master.service"):
+            self.ns(["systemctl", "stop", unit], check=False)
+        self.ns(["sh", "-c", "umount /run/tenet/node/* 2>/dev/null"], check=False)
+        self.holder.kill()
+        self.holder.wait(10)
+        run(["umount", "-l", self.upper], check=False)
+        super().end()
+
+
+def test_with_a_service_manager(world):
+    """As on a real host: no prefix, units that are enabled, started, restarted and stopped; nothing is left at the end."""
+    world.hosts["m"] = m = SystemHost(world, "m", 1)
+    world.hosts["n"] = n = SystemHost(world, "n", 2)
+    before = m.made(), n.made()
+    m.ns(["touch", "/run/fake/fail tenet-master.service"])
+    r = m.sys("master", check=False)
+    assert r.returncode == 1 and "tenet-master.service does not start (journalctl -u tenet-master.service)" in r.stderr, r
+    assert "the control process exited" in r.stderr
+    m.ns(["rm", "/run/fake/fail tenet-master.service"])
+    m.calls()
+    out = m.sys("master").stdout
+    assert m.calls() == ["enable tenet-master.service", "start tenet-master.service"]
+    token, address = JOIN.search(out).groups()
+    assert "export KUBECONFIG=/var/lib/tenet/pki/admin.kubeconfig" in out and "dport 8443 accept" in out
+    assert m.sys("master").stdout.count("tenet setup node") == 1
+    assert m.calls() == ["enable tenet-master.service", "start tenet-master.service"], "no restart"
+    m.sys("master", "--mtu", "1400")
+    assert m.calls() == ["enable tenet-master.service", "restart tenet-master.service"]
+
+    out = n.sys("node", "--join", token, address, "--node-name", "one", "--datapath", "ebpf", "--kubelet", "no").stdout
+    assert n.calls() == ["enable tenet-node.service", "start tenet-node.service"]
+    assert "the node is ready: pods can be attached" in out and "dport 4789 accept" in out
+    assert "nodeName: one" in n.read("/etc/tenet/node-config.yaml")
+    assert "tenet" in n.read("/etc/cni/net.d/80-openshift-network.conf"), n.read("/run/fake/log")
+    assert "the node is ready" in n.sys("node", "--kubelet", "no").stdout
+    assert n.calls() == ["enable tenet-node.service", "start tenet-node.service"]
+
+    n.sys("remove")
+    assert n.calls() == ["stop tenet-node.service", "disable tenet-node.service", "reset-failed tenet-node.service"]
+    m.sys("remove", "--purge")
+    assert m.calls() == ["stop tenet-master.service", "disable tenet-master.service", "reset-failed tenet-master.service"]
+    assert (m.made(), n.made()) == before

@@ -177,6 +177,15 @@ static int purge_dir(const char *path, struct err *e)
     return r;
 }
 
+/* Removes a folder that is empty, and the link of a DynamicUser to it. */
+static void drop_dir(const char *path)
+{
+    CLEANUP_FREE char *real = realpath(path, NULL);
+    if (real && rmdir(real) == 0 && !streq(real, path)) {
+        (void) unlink(path);
+    }
+}
+
 static int purge_file(const char *path, const char *suffix, struct err *e)
 {
     CLEANUP_FREE char *file = xasprintf("%s%s", path, suffix);
@@ -307,6 +316,9 @@ static int remove_master(struct removal *m, struct err *e)
     if (r == 0 && !m->purge) {
         setup_say("the registry and the cluster's authority are kept in %s (--purge removes them)",
                   m->s.state);
+    }
+    if (r == 0 && m->purge) {
+        drop_dir(m->s.state); /* It stays when it has files of others, such as an audit log. */
     }
     if (r == 0 && m->purge && streq(c.storage_backend, "etcd")) {
         setup_say("the keys below /registry/ in etcd are not removed");
