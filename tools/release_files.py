@@ -120,6 +120,7 @@ def bill_of_materials(version, stamp, files, depends, static, built_with):
         made = package(name, version, **own, packageFileName=name, primaryPackagePurpose=purpose,
                        checksums=[{"algorithm": "SHA256", "checksumValue": digest(content)}])
         relate(made, "GENERATED_FROM", tenet)
+    built_with = {name: v for name, v in built_with.items() if name not in depends}
     for kind, found in (("DEPENDS_ON", depends), ("STATIC_LINK", static), ("BUILD_TOOL_OF", built_with)):
         for name, debian_version in sorted(found.items()):
             other = package(name if kind != "STATIC_LINK" else f"{name}-static", debian_version, externalRefs=[{
