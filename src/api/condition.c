@@ -48,3 +48,16 @@ struct json *condition_set(struct json *obj, const char *type, const char *statu
     json_set_string(c, "message", message);
     return c;
 }
+
+void condition_remove(struct json *obj, const char *type)
+{
+    struct json *list = json_path(obj, "status", "conditions", NULL);
+    for (size_t i = json_count(list); i-- > 0;) {
+        if (streq_null(json_path_string(json_at(list, i), "type", NULL), type)) {
+            (void) json_remove_at(list, i);
+        }
+    }
+    if (list && !json_count(list)) {
+        (void) json_remove(json_get(obj, "status"), "conditions");
+    }
+}

@@ -16,3 +16,5 @@ bool condition_is_true(const struct json *obj, const char *type);
  * and changes nothing, when the condition has these values already. */
 struct json *condition_set(struct json *obj, const char *type, const char *status,
                            const char *reason, const char *message, int64_t now_ms);
+/* Removes the condition, and an empty list of conditions. */
+void condition_remove(struct json *obj, const char *type);

@@ -3,63 +3,6 @@
 
 #include "sdn/network.h"
 
-static const char *metadata_string(const struct json *o, const char *key)
-{
-    return json_get_text(json_get(o, "metadata"), key);
-}
-
-const char *obj_name(const struct json *o)
-{
-    return metadata_string(o, "name");
-}
-
-const char *obj_namespace(const struct json *o)
-{
-    return metadata_string(o, "namespace");
-}
-
-const char *obj_uid(const struct json *o)
-{
-    return metadata_string(o, "uid");
-}
-
-bool obj_is_terminating(const struct json *o)
-{
-    return json_path_string(o, "metadata", "deletionTimestamp", NULL) != NULL;
-}
-
-const char *obj_annotation(const struct json *o, const char *key)
-{
-    return json_path_string(o, "metadata", "annotations", key, NULL);
-}
-
-void obj_set_annotation(struct json *o, const char *key, const char *value)
-{
-    struct json *m = json_ensure_object(o, "metadata");
-    json_set_string(json_ensure_object(m, "annotations"), key, value);
-}
-
-void obj_remove_annotation(struct json *o, const char *key)
-{
-    struct json *annotations = json_path(o, "metadata", "annotations", NULL);
-    if (annotations) {
-        json_remove(annotations, key);
-    }
-}
-
-struct json *obj_new(const char *api_version, const char *kind, const char *ns, const char *name)
-{
-    struct json *o = json_object();
-    json_set_string(o, "apiVersion", api_version);
-    json_set_string(o, "kind", kind);
-    struct json *m = json_ensure_object(o, "metadata");
-    json_set_string(m, "name", name);
-    if (ns) {
-        json_set_string(m, "namespace", ns);
-    }
-    return o;
-}
-
 const char *node_internal_ip(const struct json *node)
 {
     const struct json *a;

@@ -31,25 +31,9 @@ bool disruption_selects(const struct json *budget, const struct json *pod)
 
 /* ---- owners ---- */
 
-/* The reference to the object that controls this one; NULL: none. */
-static const struct json *controller_of(const struct json *obj)
-{
-    const struct json *ref;
-    JSON_FOREACH (ref, json_path(obj, "metadata", "ownerReferences", NULL)) {
-        if (json_get_bool(json_get(ref, "controller"), false)) {
-            return ref;
-        }
-    }
-    return NULL;
-}
-
 static bool is_kind(const struct json *ref, size_t kind)
 {
-    const char *version = json_get_text(ref, "apiVersion"), *group = kinds[kind].group;
-    size_t size = strlen(group);
-    return streq(json_get_text(ref, "kind"), kinds[kind].kind) &&
-           (*group ? strncmp(version, group, size) == 0 && version[size] == '/'
-                   : !strchr(version, '/'));
+    return obj_ref_is(ref, kinds[kind].group, kinds[kind].kind);
 }
 
 static const struct json *find(const struct disruption_owners *o, size_t kind, const char *ns,
@@ -81,7 +65,7 @@ static int resolve_known(const struct disruption_owners *o, size_t kind, const c
     }
     *ret = (struct owner){obj_uid(own), replicas_of(own)};
     if (kind == DISRUPTION_REPLICA_SET || kind == DISRUPTION_REPLICATION_CONTROLLER) {
-        above = controller_of(own);
+        above = obj_controller(own);
     }
     if (!above) {
         return 0;
@@ -122,7 +106,7 @@ static int count_wanted(const struct json *const *pods, size_t n, const struct d
     smap_init(&seen, NULL);
     smap_init(&counted, NULL);
     for (size_t i = 0; i < n && r == 0; i++) {
-        const struct json *ref = controller_of(pods[i]);
+        const struct json *ref = obj_controller(pods[i]);
         struct owner owner;
         d->unmanaged |= !ref;
         if (!ref || smap_get(&seen, json_get_text(ref, "uid"))) {
