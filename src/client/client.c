@@ -23,6 +23,8 @@ struct api_client {
     char *ns;
     uint64_t quiet_ms;
     struct list calls;
+    struct api_client *base; /* The client whose connections are used; NULL: its own. */
+    char *headers;           /* Further header lines of each request; NULL: none. */
 };
 
 struct api_call {
@@ -126,6 +128,17 @@ int api_client_from_kubeconfig(struct loop *l, const char *path, const char *use
     return r;
 }
 
+struct api_client *api_client_as(struct api_client *base, const char *user)
+{
+    struct api_client *c = NEW(struct api_client);
+    c->loop = base->loop;
+    c->base = base;
+    c->ns = xstrdup(base->ns);
+    c->headers = xasprintf("Impersonate-User: %s\r\n", user);
+    list_init(&c->calls);
+    return c;
+}
+
 struct api_client *api_client_free(struct api_client *c)
 {
     if (c) {
@@ -135,9 +148,13 @@ struct api_client *api_client_free(struct api_client *c)
         }
         struct api_call *call;
         LIST_FOREACH (call, struct api_call, node, &c->calls) {
+            if (c->base) { /* The connections stay, so the call has to be ended. */
+                http_call_cancel(call->http);
+            }
             free(call);
         }
         free(c->ns);
+        free(c->headers);
         free(c);
     }
     return NULL;
@@ -150,12 +167,12 @@ const char *api_client_namespace(const struct api_client *c)
 
 const char *api_client_server(const struct api_client *c)
 {
-    return c->servers[c->now].url;
+    return c->base ? api_client_server(c->base) : c->servers[c->now].url;
 }
 
 struct http_client *api_client_http(struct api_client *c)
 {
-    return c->servers[c->now].http;
+    return c->base ? api_client_http(c->base) : c->servers[c->now].http;
 }
 
 uint64_t api_client_quiet_ms(const struct api_client *c)
@@ -171,6 +188,10 @@ void api_client_set_quiet_ms(struct api_client *c, uint64_t ms)
 void api_client_ended(struct api_client *c, const struct http_client *used,
                       const struct http_result *r)
 {
+    if (c->base) {
+        api_client_ended(c->base, used, r);
+        return;
+    }
     bool failed = r->error < 0 || r->status == 502 || r->status == 503;
     /* When many calls fail together, only the first one changes the server. */
     if (!failed || c->n_servers < 2 || used != c->servers[c->now].http) {
@@ -278,8 +299,9 @@ struct api_call *api_request_as(struct api_client *c, const char *method, const 
     call->done = done;
     call->ctx = ctx;
     call->used = api_client_http(c);
-    call->http = http_call(api_client_http(c), method, path, accept ? accept : "application/json",
-                           content_type, text.data, text.size, request_done, call);
+    call->http =
+        http_call_with(api_client_http(c), method, path, accept ? accept : "application/json",
+                       content_type, c->headers, text.data, text.size, request_done, call);
     return call;
 }
 
@@ -322,8 +344,8 @@ int api_request_sync(struct api_client *c, const char *method, const char *path,
     }
     struct waiting w = {.client = c, .used = api_client_http(c), .e = e};
     struct http_call *call =
-        http_call(api_client_http(c), method, path, accept ? accept : "application/json",
-                  content_type, text.data, text.size, waiting_done, &w);
+        http_call_with(api_client_http(c), method, path, accept ? accept : "application/json",
+                       content_type, c->headers, text.data, text.size, waiting_done, &w);
     int r = loop_run_until(c->loop, &w.finished, 0);
     if (r < 0) {
         http_call_cancel(call);

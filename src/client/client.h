@@ -23,6 +23,11 @@ int api_client_with(struct loop *l, const struct kubeconfig *k, const char *user
 /* 'path' NULL: $KUBECONFIG (first entry), then ~/.kube/config.  Uses current-context. */
 int api_client_from_kubeconfig(struct loop *l, const char *path, const char *user_agent,
                                struct api_client **ret, struct err *e);
+/* A client for requests in the name of the user 'user' (header Impersonate-User), which the user of
+ * 'base' must be allowed to impersonate.  It uses the connections of 'base', which must outlive it,
+ * and is for requests only, not for informers.  An API server without access control ignores the
+ * name. */
+struct api_client *api_client_as(struct api_client *base, const char *user);
 /* Uses the certificates of 'k' for new connections and closes idle ones; unchanged on
  * failure.  The client's server must use HTTPS. */
 int api_client_set_tls(struct api_client *c, const struct kubeconfig *k, struct err *e);
@@ -127,6 +132,9 @@ struct informer *informer_free(struct informer *i);
 /* Every object of the first list has been reported to this listener. */
 bool informer_synced(const struct informer *i);
 const struct json *informer_get(const struct informer *i, const char *key);
+/* The resourceVersion up to which the listener has all changes; 0: none yet.  A write of this kind
+ * that the server answered with a resourceVersion up to this one is in the copy. */
+uint64_t informer_version(const struct informer *i);
 size_t informer_count(const struct informer *i);
 /* Calls 'fn' for each object, in no particular order; 'fn' must not change the informer. */
 void informer_each(const struct informer *i,

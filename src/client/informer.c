@@ -548,6 +548,11 @@ const struct json *informer_get(const struct informer *i, const char *key)
     return en ? en->obj : NULL;
 }
 
+uint64_t informer_version(const struct informer *i)
+{
+    return i->follows ? reflector_version(i->source->reflector) : 0;
+}
+
 size_t informer_count(const struct informer *i)
 {
     return i->source->objects.n;

@@ -407,3 +407,9 @@ void reflector_list(struct reflector *r, bool metadata)
     r->metadata = metadata;
     reflector_go(r);
 }
+
+uint64_t reflector_version(const struct reflector *r)
+{
+    uint64_t version;
+    return r->version && str_to_u64(r->version, UINT64_MAX, &version) == 0 ? version : 0;
+}

@@ -41,3 +41,5 @@ struct reflector *reflector_free(struct reflector *r);
 /* Lists now, then watches; a list or watch under way is dropped.  'metadata': request only the
  * objects' metadata.  Not allowed within a callback. */
 void reflector_list(struct reflector *r, bool metadata);
+/* The last resourceVersion that the list or the watch has reported; 0: none yet. */
+uint64_t reflector_version(const struct reflector *r);

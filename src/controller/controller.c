@@ -8,6 +8,8 @@
 
 LOG_MODULE("controllers");
 
+#define ACCOUNT_PREFIX "system:serviceaccount:kube-system:"
+
 struct running;
 
 struct watching {
@@ -22,6 +24,7 @@ struct running {
     const struct controller_row *row;
     struct workqueue_stats stats; /* Totals of all its runs. */
     struct workqueue *queue;      /* NULL: the controller does not run. */
+    struct api_client *account;   /* Acts as the controller's account; NULL: it has none. */
     void *state;
     struct watching *watching; /* One for each watch of the description. */
     bool synced;
@@ -128,13 +131,20 @@ static int start(struct controller_set *s, struct running *r, struct err *e)
 {
     const struct controller *c = r->row->controller;
     struct controller_env env = s->env;
+    struct api_client *account = NULL;
+    if (c->account) {
+        CLEANUP_FREE char *user = xasprintf(ACCOUNT_PREFIX "%s", c->account);
+        env.client = account = api_client_as(s->env.client, user);
+    }
     env.queue = workqueue_new(env.loop, env.client, c->parallel, c->reconcile, NULL);
     int res = c->start(&env, (const char *) s->config + r->row->config, &r->state, e);
     if (res < 0) {
         workqueue_free(env.queue);
+        api_client_free(account);
         return res;
     }
     r->queue = env.queue;
+    r->account = account;
     r->synced = false;
     workqueue_set_context(r->queue, r->state);
     workqueue_count_into(r->queue, &r->stats);
@@ -156,6 +166,7 @@ static void stop(struct running *r)
     }
     free(TAKE(r->watching));
     c->stop(TAKE(r->state));
+    r->account = api_client_free(r->account);
     log_debug("controller stopped", "name=%s", c->name);
 }
 

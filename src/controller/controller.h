@@ -19,7 +19,9 @@
 /* The environment of a controller; everything in it outlives the controller. */
 struct controller_env {
     struct loop *loop;
-    struct api_client *client; /* Its writes count only while this process leads (leader.h). */
+    /* Its writes count only while this process leads (leader.h).  A controller with an account gets
+     * a client that acts as that. */
+    struct api_client *client;
     struct informer_set *informers;
     struct recorder *recorder;
     struct workqueue *queue; /* The controller's own. */
@@ -48,6 +50,10 @@ struct controller {
     const struct controller_watch *watches;
     size_t n_watches;
     unsigned parallel; /* Number of keys reconciled at once. */
+    /* The service account of the namespace kube-system whose rights its requests have: what a
+     * controller makes for users must not be judged by the rights of the master.  Lists and watches
+     * are shared, and are the master's own.  NULL: all requests are the master's. */
+    const char *account;
     /* Makes the state; the informers are set afterwards, before any event.  'config' comes from the
      * row.  On failure no state is left, and 'e' says why. */
     int (*start)(const struct controller_env *env, const void *config, void **ret_state,

@@ -209,6 +209,10 @@ typedef void http_result_fn(void *ctx, const struct http_result *r);
 struct http_call *http_call(struct http_client *c, const char *method, const char *path,
                             const char *accept, const char *content_type, const void *body,
                             size_t size, http_result_fn *fn, void *ctx);
+/* Like http_call, with further complete header lines; 'headers' NULL: none. */
+struct http_call *http_call_with(struct http_client *c, const char *method, const char *path,
+                                 const char *accept, const char *content_type, const char *headers,
+                                 const void *body, size_t size, http_result_fn *fn, void *ctx);
 
 struct http1_head;
 struct http_stream_ops {

@@ -730,14 +730,36 @@ static struct http_call *call_new(struct http_client *c, const char *method, con
     return call;
 }
 
+/* Inserts complete header lines before the blank line that ends the head of the request, of 'size'
+ * bytes of body. */
+static void insert_headers(struct http_call *call, const char *headers, const void *body,
+                           size_t size)
+{
+    struct strbuf *b = &call->request;
+    b->size -= size + 2;
+    strbuf_addf(b, "%s\r\n", headers);
+    strbuf_add(b, body, size);
+}
+
+struct http_call *http_call_with(struct http_client *c, const char *method, const char *path,
+                                 const char *accept, const char *content_type, const char *headers,
+                                 const void *body, size_t size, http_result_fn *fn, void *ctx)
+{
+    size = body ? size : 0;
+    body = body ? body : "";
+    struct http_call *call = call_new(c, method, path, accept, content_type, body, size, ctx);
+    call->fn = fn;
+    if (headers && !call->start_error) {
+        insert_headers(call, headers, body, size);
+    }
+    return call;
+}
+
 struct http_call *http_call(struct http_client *c, const char *method, const char *path,
                             const char *accept, const char *content_type, const void *body,
                             size_t size, http_result_fn *fn, void *ctx)
 {
-    struct http_call *call =
-        call_new(c, method, path, accept, content_type, body ? body : "", body ? size : 0, ctx);
-    call->fn = fn;
-    return call;
+    return http_call_with(c, method, path, accept, content_type, NULL, body, size, fn, ctx);
 }
 
 struct http_call *http_stream(struct http_client *c, const char *path, const char *accept,
@@ -749,17 +771,6 @@ struct http_call *http_stream(struct http_client *c, const char *path, const cha
     call->idle_ms = idle_ms;
     call->body.max = MAX_ERROR_BODY;
     return call;
-}
-
-/* Inserts complete header lines before the blank line that ends the head of the request, of 'size'
- * bytes of body. */
-static void insert_headers(struct http_call *call, const char *headers, const void *body,
-                           size_t size)
-{
-    struct strbuf *b = &call->request;
-    b->size -= size + 2;
-    strbuf_addf(b, "%s\r\n", headers);
-    strbuf_add(b, body, size);
 }
 
 struct http_call *http_forward(struct http_client *c, const char *method, const char *path,
