@@ -26,6 +26,7 @@
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
+#include "controllers/workloads/replica_sets.h"
 
 LOG_MODULE("controllers");
 
@@ -42,6 +43,9 @@ enum {
     NEEDS_CA = 32,         /* A certificate authority for signing is configured. */
     NEEDS_NETWORK = 64,    /* The ClusterNetwork exists. */
     NEEDS_SCHEDULER = 128, /* No scheduler of others is configured. */
+    /* The accounts of controllers have their rights: access control is off, or the default roles
+     * exist. */
+    NEEDS_RIGHTS = 256,
 };
 
 /* The controllers' configurations. */
@@ -79,6 +83,8 @@ static const struct controller_row rows[] = {
      offsetof(struct configs, services)},
     {&crd_cleanup_controller, NEEDS_WHOLE_API, 0},
     {&gc_controller, NEEDS_WHOLE_API, 0},
+    {&replica_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&replication_controllers_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},
@@ -115,7 +121,7 @@ static int enable(struct controllers *c, unsigned has)
 static void roles_are_there(void *ctx)
 {
     struct controllers *c = ctx;
-    if (enable(c, c->has | NEEDS_ROLES) == 0) {
+    if (enable(c, c->has | NEEDS_ROLES | NEEDS_RIGHTS) == 0) {
         c->cfg.started(c->cfg.ctx);
     }
 }
@@ -162,7 +168,7 @@ static void bootstrapped(void *ctx, const struct err *e)
     if (enable(c, NEEDS_NETWORK | vnids_of(c->plugin) |
                       (c->cfg.network_only ? 0 : NEEDS_WHOLE_API) |
                       (c->cfg.no_scheduler ? 0 : NEEDS_SCHEDULER) |
-                      (c->cfg.services ? NEEDS_SERVICES : 0) | (s ? NEEDS_ACCESS : 0) |
+                      (c->cfg.services ? NEEDS_SERVICES : 0) | (s ? NEEDS_ACCESS : NEEDS_RIGHTS) |
                       (s && s->ca ? NEEDS_CA : 0)) < 0) {
         return;
     }

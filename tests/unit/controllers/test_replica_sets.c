@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ReplicaSets and ReplicationControllers against an API server: what the engine of workloads does
+ * with plans. */
+#include "controllers/workloads/replica_sets.h"
+
+#include "front.h"
+#include "json_text.h"
+#include "rig.h"
+
+#define PODS "/api/v1/namespaces/default/pods"
+#define SETS "/apis/apps/v1/namespaces/default/replicasets"
+#define CONTROLLERS "/api/v1/namespaces/default/replicationcontrollers"
+#define TEMPLATE                                                                                  \
+    "'template': {'metadata': {'labels': {'app': 'web'}}, 'spec': {'containers': [{'name': 'c', " \
+    "'image': 'i'}]}}"
+#define SET(name, replicas)                                             \
+    "{'metadata': {'name': '" name "'}, 'spec': {'replicas': " replicas \
+    ", 'selector': {'matchLabels': {'app': 'web'}}, " TEMPLATE "}}"
+
+static struct harness *h;
+static struct front *f;
+static struct api_client *client;
+static struct rig_controller *c;
+
+static int set_up(void **state)
+{
+    h = harness_new(NULL, NULL);
+    f = front_new(h);
+    client = front_client(f);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    if (c) {
+        rig_stop(c);
+        c = NULL;
+    }
+    api_client_free(client);
+    front_free(f);
+    harness_free(h);
+    return 0;
+}
+
+static void run(const struct controller *controller)
+{
+    c = rig_start(h, client, controller, NULL);
+}
+
+static size_t count_pods(void)
+{
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "GET", PODS, NULL, 200);
+    return json_count(json_get(a.body, "items"));
+}
+
+static void scale(const char *replicas)
+{
+    CLEANUP_FREE char *body = xasprintf("{\"spec\": {\"replicas\": %s}}", replicas);
+    CLEANUP_ANSWER struct answer a =
+        ask_full(h, "PATCH", SETS "/web", NULL, "application/merge-patch+json", body);
+    assert_int_equal(a.status, 200);
+}
+
+/* Answers come before the copies have the pods: none is taken for absent, so none is made twice. */
+static void what_was_just_written_is_not_absent(void **state)
+{
+    run(&replica_sets_controller);
+    put_in(h, "POST", SETS, SET("web", "40"), 201);
+    front_expect(f, "POST", PODS, 40);
+    rig_stop(c);
+    /* Neither by the next leader. */
+    run(&replica_sets_controller);
+    scale("42");
+    front_expect(f, "POST", PODS, 42);
+    scale("10");
+    front_expect(f, "DELETE", PODS "/*", 32);
+    assert_int_equal(count_pods(), 10);
+}
+
+static void a_pod_that_goes_is_replaced(void **state)
+{
+    run(&replica_sets_controller);
+    put_in(h, "POST", SETS, SET("web", "2"), 201);
+    front_expect(f, "POST", PODS, 2);
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "GET", PODS, NULL, 200);
+    CLEANUP_FREE char *path = xasprintf(PODS "/%s", at(&a, "items.0.metadata.name"));
+    assert_string_equal(at(&a, "items.0.metadata.ownerReferences.0.name"), "web");
+    put_in(h, "DELETE", path, NULL, 200);
+    front_expect(f, "POST", PODS, 3);
+}
+
+static void bare_pods_are_adopted_and_strangers_released(void **state)
+{
+    run(&replication_controllers_controller);
+    put_in(h, "POST", PODS,
+           "{'metadata': {'name': 'bare', 'labels': {'app': 'web'}}, 'spec': {'containers': "
+           "[{'name': 'c', 'image': 'i'}]}}",
+           201);
+    put_in(
+        h, "POST", CONTROLLERS,
+        "{'metadata': {'name': 'rc'}, 'spec': {'replicas': 1, 'selector': {'app': 'web'}, " TEMPLATE
+        "}}",
+        201);
+    rig_expect(h, PODS "/bare", "metadata.ownerReferences.0.name", "rc");
+    assert_int_equal(front_asked(f, "POST", PODS), 0);
+    CLEANUP_ANSWER struct answer a =
+        ask_full(h, "PATCH", PODS "/bare", NULL, "application/merge-patch+json",
+                 "{\"metadata\": {\"labels\": {\"app\": \"db\"}}}");
+    assert_int_equal(a.status, 200);
+    rig_expect(h, PODS "/bare", "metadata.ownerReferences.0.name", "");
+    front_expect(f, "POST", PODS, 1);
+}
+
+/* Nothing is adopted for an owner that another object has replaced since. */
+static void an_owner_that_is_gone_adopts_nothing(void **state)
+{
+    put_in(h, "POST", PODS,
+           "{'metadata': {'name': 'bare', 'labels': {'app': 'web'}}, 'spec': {'containers': "
+           "[{'name': 'c', 'image': 'i'}]}}",
+           201);
+    put_in(h, "POST", SETS, SET("web", "1"), 201);
+    front_hold(f, "GET", SETS "/web");
+    run(&replica_sets_controller);
+    front_wait_held(f);
+    put_in(h, "DELETE", SETS "/web?propagationPolicy=Background", NULL, 200);
+    put_in(h, "POST", SETS,
+           "{'metadata': {'name': 'web'}, 'spec': {'replicas': 0, 'selector': {'matchLabels': "
+           "{'app': 'other'}}, 'template': {'metadata': {'labels': {'app': 'other'}}, 'spec': "
+           "{'containers': [{'name': 'c', 'image': 'i'}]}}}}",
+           201);
+    front_release(f);
+    rig_expect(h, SETS "/web", NULL, "200");
+    put_in(h, "POST", SETS, SET("later", "1"), 201);
+    rig_expect(h, PODS "/bare", "metadata.ownerReferences.0.name", "later");
+    assert_int_equal(front_asked(f, "PATCH", PODS "/bare"), 1);
+}
+
+/* A refusal stops the batch (1, 2, 4, ...), and the status says why. */
+static void a_refusal_is_a_condition_and_an_event(void **state)
+{
+    front_answer(f, "POST", PODS, 403, "Forbidden", 1);
+    run(&replica_sets_controller);
+    put_in(h, "POST", SETS, SET("web", "3"), 201);
+    front_expect(f, "POST", PODS, 4);
+    rig_expect(h, SETS "/web", "status.conditions.0.type", "");
+    CLEANUP_ANSWER struct answer a =
+        ask_ok(h, "GET", "/api/v1/namespaces/default/events", NULL, 200);
+    assert_non_null(strstr(a.text, "\"reason\":\"FailedCreate\""));
+    assert_non_null(strstr(a.text, "Error creating: "));
+}
+
+static void while_it_is_refused_the_status_says_so(void **state)
+{
+    front_answer(f, "POST", PODS, 403, "Forbidden", 1000);
+    run(&replica_sets_controller);
+    put_in(h, "POST", SETS, SET("web", "300"), 201);
+    rig_expect(h, SETS "/web", "status.conditions.0.type", "ReplicaFailure");
+    rig_expect(h, SETS "/web", "status.conditions.0.reason", "FailedCreate");
+    assert_true(front_asked(f, "POST", PODS) < 20);
+    front_forget(f, PODS);
+    scale("2");
+    rig_expect(h, SETS "/web", "status.conditions.0.type", "");
+    assert_int_equal(count_pods(), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_just_written_is_not_absent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_pod_that_goes_is_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bare_pods_are_adopted_and_strangers_released, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_owner_that_is_gone_adopts_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_refusal_is_a_condition_and_an_event, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(while_it_is_refused_the_status_says_so, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
