@@ -26,6 +26,7 @@
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
+#include "controllers/workloads/deployments.h"
 #include "controllers/workloads/replica_sets.h"
 
 LOG_MODULE("controllers");
@@ -83,6 +84,7 @@ static const struct controller_row rows[] = {
      offsetof(struct configs, services)},
     {&crd_cleanup_controller, NEEDS_WHOLE_API, 0},
     {&gc_controller, NEEDS_WHOLE_API, 0},
+    {&deployments_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&replica_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&replication_controllers_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},

@@ -27,6 +27,7 @@ void workload_plan_done(struct workload_plan *p)
         free(p->writes[i].name);
         free(p->writes[i].uid);
         free(p->writes[i].message);
+        free(p->writes[i].fail_message);
         json_free(p->writes[i].body);
     }
     for (size_t i = 0; i < p->n_events; i++) {

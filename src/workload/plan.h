@@ -47,7 +47,8 @@ struct workload_write {
     const char *reason;
     char *message;
     bool names;
-    const char *fail_reason, *fail_message; /* After failure; the error is appended. */
+    const char *fail_reason; /* After failure; the error is appended to the message. */
+    char *fail_message;
 };
 
 struct workload_event {

@@ -65,7 +65,7 @@ static void create(struct workload_plan *p, const struct workload_kind *kind,
         w->message = xstrdup("Created pod: ");
         w->names = true;
         w->fail_reason = "FailedCreate";
-        w->fail_message = "Error creating: ";
+        w->fail_message = xstrdup("Error creating: ");
     }
 }
 
@@ -77,7 +77,7 @@ static void delete_first(struct workload_plan *p, const struct workload_child *p
         w->reason = "SuccessfulDelete";
         w->message = xasprintf("Deleted pod: %s", obj_name(pods[i].obj));
         w->fail_reason = "FailedDelete";
-        w->fail_message = "Error deleting: ";
+        w->fail_message = xstrdup("Error deleting: ");
     }
 }
 
@@ -86,24 +86,25 @@ void replicas_plan(const struct workload_kind *kind, const struct json *owner,
                    size_t n_related, int64_t now_ms, struct workload_plan *ret)
 {
     CLEANUP(json_free) struct json *selector = replicas_selector(kind, owner);
-    size_t active = 0;
+    size_t active = 0, victims = 0;
     for (size_t i = 0; i < n; i++) {
         if (workload_pod_is_active(&candidates[i])) {
             candidates[active++] = candidates[i];
         }
     }
     active = workload_claim(ret, kind, owner, selector, &workload_pods, candidates, active);
-    ret->status = make_status(owner, candidates, active, now_ms, ret);
-    if (obj_is_terminating(owner)) {
-        return;
+    if (!obj_is_terminating(owner)) {
+        int64_t wanted = json_get_int_or(json_path(owner, "spec", "replicas", NULL), 1);
+        wanted = MAX(wanted, 0);
+        if ((uint64_t) wanted > active) {
+            create(ret, kind, owner, MIN((size_t) wanted - active, REPLICAS_BURST));
+        } else if ((uint64_t) wanted < active) {
+            victims = MIN(active - (size_t) wanted, REPLICAS_BURST);
+            workload_pod_sort_victims(candidates, active, related, n_related, now_ms);
+            delete_first(ret, candidates, victims);
+        }
+        ret->outcome = outcome;
     }
-    int64_t wanted = json_get_int_or(json_path(owner, "spec", "replicas", NULL), 1);
-    wanted = MAX(wanted, 0);
-    if ((uint64_t) wanted > active) {
-        create(ret, kind, owner, MIN((size_t) wanted - active, REPLICAS_BURST));
-    } else if ((uint64_t) wanted < active) {
-        workload_pod_sort_victims(candidates, active, related, n_related, now_ms);
-        delete_first(ret, candidates, MIN(active - (size_t) wanted, REPLICAS_BURST));
-    }
-    ret->outcome = outcome;
+    /* Pods that this plan deletes count no more: a Deployment must not rely upon them. */
+    ret->status = make_status(owner, candidates + victims, active - victims, now_ms, ret);
 }
