@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads by kubectl, as a member of a project, on a real master with HTTPS and access control."""
+import json
+
+import pytest
+
+from lab import wait_for
+from playkubelet import PlayKubelet
+from test_auth import Cluster
+
+APPS = "/apis/apps/v1/namespaces/red"
+
+
+class Project:
+    """The project "red", its member "eve" with the role edit, and its pods' kubelets."""
+
+    def __init__(self, tmp):
+        self.c = Cluster(str(tmp))
+        self.c.namespace("red")
+        self.c.bind("red", "eve", "edit", user="eve")
+        wait_for("the role's rules", lambda: self.c.kubectl(
+            "auth", "can-i", "create", "pods", "-n", "red", "--as", "eve", check=False).returncode == 0)
+        self.c.admin("GET", "/api/v1/namespaces/red")
+        self.kubelet = PlayKubelet(self.call)
+
+    def stop(self):
+        try:
+            self.kubelet.stop()
+        finally:
+            self.c.stop()
+
+    def call(self, method, path, body=None, headers=None):
+        status, answer = self.c.ask(self.c._admin, method, path, body, headers=headers)
+        return answer if status < 300 else None
+
+    def kubectl(self, *args, fails=False, user="eve", input=None):
+        if input is not None:
+            (self.c.dir / "input.json").write_text(json.dumps(input))
+            args = [*args, "-f", str(self.c.dir / "input.json")]
+        r = self.c.kubectl("-n", "red", "--as", user, *args, check=False)
+        assert (r.returncode != 0) == fails, (args, r.stdout, r.stderr)
+        return r.stderr if fails else r.stdout
+
+    def get(self, *what):
+        return json.loads(self.kubectl("get", *what, "-o", "json"))
+
+    def pods(self, label):
+        return [p for p in self.get("pods", "-l", label)["items"] if not p["metadata"].get("deletionTimestamp")]
+
+    def images(self, label):
+        return sorted(p["spec"]["containers"][0]["image"] for p in self.pods(label))
+
+    def events(self, reason):
+        return [e["message"] for e in self.get("events")["items"] if e["reason"] == reason]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    p = Project(tmp_path_factory.mktemp("workloads"))
+    yield p
+    p.stop()
+
+
+@pytest.fixture
+def p(shared):
+    """The project, in which each test leaves nothing."""
+    yield shared
+    kinds = "deploy,rs,rc,sts,ds,job,cronjob,hpa,pdb,pod,pvc"
+    shared.kubectl("delete", kinds, "--all", "--wait=false", user="system:admin")
+    wait_for("all to go", lambda: not shared.get(kinds)["items"])
+
+
+def pod_template(image="web", **spec):
+    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}], **spec}}
+
+
+def workload(kind, name="web", image="web", **spec):
+    version = {"ReplicationController": "v1"}.get(kind, "apps/v1")
+    selector = {"app": "web"} if version == "v1" else {"matchLabels": {"app": "web"}}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name},
+            "spec": {"selector": selector, "template": pod_template(image), **spec}}
+
+
+# ---- sets ----
+
+@pytest.mark.parametrize("kind", ("ReplicationController", "ReplicaSet"))
+def test_a_number_of_pods_is_kept(p, kind):
+    p.kubectl("create", input=workload(kind, replicas=3))
+    wait_for("three ready pods", lambda: p.get(kind, "web")["status"].get("availableReplicas") == 3)
+    before = {x["metadata"]["name"] for x in p.pods("app=web")}
+    gone = sorted(before)[0]
+    p.kubectl("delete", "pod", gone, "--wait=false")
+    wait_for("another pod", lambda: len({x["metadata"]["name"] for x in p.pods("app=web")} - before) == 1)
+    assert before - {x["metadata"]["name"] for x in p.pods("app=web")} == {gone}
+    p.kubectl("scale", kind, "web", "--replicas=1")
+    wait_for("one pod", lambda: len(p.pods("app=web")) == 1)
+    assert p.get(kind, "web")["status"]["observedGeneration"] == p.get(kind, "web")["metadata"]["generation"]
+    # A pod that loses the labels is let go, and replaced.
+    name = p.pods("app=web")[0]["metadata"]["name"]
+    p.kubectl("label", "pod", name, "app=other", "--overwrite")
+    wait_for("a released pod", lambda: not p.get("pod", name)["metadata"].get("ownerReferences"))
+    wait_for("one pod again", lambda: len(p.pods("app=web")) == 1)
+    # It is taken back, and one is too many.
+    p.kubectl("label", "pod", name, "app=web", "--overwrite")
+    wait_for("one pod in the end", lambda: len(p.pods("app=web")) == 1 and
+             all(x["metadata"].get("ownerReferences") for x in p.pods("app=web")))
+
+
+def test_deletion_takes_the_pods_along_or_leaves_them(p):
+    p.kubectl("create", input=workload("ReplicaSet", replicas=2))
+    wait_for("two pods", lambda: len(p.pods("app=web")) == 2)
+    p.kubectl("delete", "rs", "web", "--cascade=orphan")
+    wait_for("orphans", lambda: len(p.pods("app=web")) == 2 and
+             not any(x["metadata"].get("ownerReferences") for x in p.pods("app=web")))
+    p.kubectl("create", input=workload("ReplicaSet", name="next", replicas=2))
+    wait_for("adoption", lambda: len(p.pods("app=web")) == 2 and
+             all(x["metadata"].get("ownerReferences", [{}])[0].get("name") == "next" for x in p.pods("app=web")))
+    p.kubectl("delete", "rs", "next", "--cascade=foreground")
+    wait_for("the pods to go", lambda: not p.pods("app=web"))
+
+
+def test_no_controller_lends_its_pods_the_rights_of_the_master(p):
+    """An administrator's template of a privileged pod: the account of the controller may not make it, and it says why."""
+    bad = workload("ReplicaSet", replicas=2)
+    bad["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+    assert p.call("POST", f"{APPS}/replicasets", bad)
+    wait_for("the reason", lambda: any(
+        c["type"] == "ReplicaFailure" and c["reason"] == "FailedCreate" and "privileged" in c["message"]
+        for c in p.get("rs", "web")["status"].get("conditions", [])))
+    assert not p.pods("app=web")
+    wait_for("the event", lambda: any("privileged" in e and e.startswith("Error creating: ") for e in p.events("FailedCreate")))
+    # Repaired, it goes on by itself.
+    p.kubectl("patch", "rs", "web", "--type=json", "-p", json.dumps(
+        [{"op": "remove", "path": "/spec/template/spec/containers/0/securityContext"}]))
+    wait_for("two pods", lambda: p.get("rs", "web")["status"].get("availableReplicas") == 2)
+    assert not p.get("rs", "web")["status"].get("conditions")
+
+
+# ---- Deployments ----
+
+def deploy(p, image="web", replicas=3, **spec):
+    p.kubectl("create", input=workload("Deployment", image=image, replicas=replicas, **spec))
+    p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+
+
+def test_a_deployment_is_rolled_out_and_back(p):
+    deploy(p)
+    assert p.images("app=web") == ["web"] * 3
+    p.kubectl("set", "image", "deploy/web", "c=web:2")
+    p.kubectl("annotate", "deploy/web", "kubernetes.io/change-cause=image 2")
+    assert "successfully rolled out" in p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    assert p.images("app=web") == ["web:2"] * 3
+    history = p.kubectl("rollout", "history", "deploy/web")
+    assert "1 " in history and "2 " in history and "image 2" in history
+    assert "web:2" in p.kubectl("rollout", "history", "deploy/web", "--revision=2")
+    p.kubectl("rollout", "undo", "deploy/web")
+    p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    assert p.images("app=web") == ["web"] * 3
+    assert p.get("deploy", "web")["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
+    p.kubectl("rollout", "undo", "deploy/web", "--to-revision=2")
+    p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    assert p.images("app=web") == ["web:2"] * 3
+    p.kubectl("rollout", "restart", "deploy/web")
+    p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    p.kubectl("wait", "deploy/web", "--for=condition=Available", "--timeout=60s")
+    assert all("kubectl.kubernetes.io/restartedAt" in x["metadata"].get("annotations", {}) for x in p.pods("app=web"))
+    assert "3/3" in p.kubectl("get", "deploy", "web")
+    assert "NewReplicaSet:" in p.kubectl("describe", "deploy", "web")
+
+
+def test_a_pause_holds_changes_back(p):
+    deploy(p)
+    p.kubectl("rollout", "pause", "deploy/web")
+    p.kubectl("set", "image", "deploy/web", "c=web:2")
+    p.kubectl("scale", "deploy/web", "--replicas=4")
+    wait_for("four pods", lambda: p.images("app=web") == ["web"] * 4)
+    p.kubectl("rollout", "resume", "deploy/web")
+    p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    assert p.images("app=web") == ["web:2"] * 4
+
+
+def test_a_broken_image_stops_the_rollout_and_a_good_one_repairs_it(p):
+    deploy(p, replicas=4, progressDeadlineSeconds=2)
+    p.kubectl("set", "image", "deploy/web", "c=broken")
+    assert "exceeded its progress deadline" in p.kubectl("rollout", "status", "deploy/web", "--timeout=60s", fails=True)
+    assert p.images("app=web") == ["broken"] * 2 + ["web"] * 3
+    p.kubectl("set", "image", "deploy/web", "c=web:3")
+    p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    assert p.images("app=web") == ["web:3"] * 4
+
+
+def test_recreate_and_history_limit(p):
+    deploy(p, replicas=2, strategy={"type": "Recreate"}, revisionHistoryLimit=1)
+    for i in range(3):
+        p.kubectl("set", "image", "deploy/web", f"c=web:{i}")
+        p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+        assert p.images("app=web") == [f"web:{i}"] * 2
+    wait_for("one old set", lambda: len(p.get("rs")["items"]) == 2)
+
+
+def test_autoscaling_fields_and_subresources_of_scale(p):
+    deploy(p)
+    scale = p.call("GET", f"{APPS}/deployments/web/scale")
+    assert scale["kind"] == "Scale" and scale["status"]["selector"] == "app=web" and scale["status"]["replicas"] == 3
+    p.kubectl("delete", "deploy", "web", "--cascade=foreground")
+    wait_for("all pods to go", lambda: not p.pods("app=web"))
+    assert not p.get("rs")["items"]
