@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/workloads/deployments.h"
 
-#include "api/label_selector.h"
 #include "api/obj.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
-#include "controllers/workloads/engine.h"
+#include "controllers/workloads/keeper.h"
 #include "workload/deployment.h"
 
 struct deployments {
-    struct engine engine;
-    struct informer *deployments, *sets, *pods;
-    struct owned of_deployment; /* ReplicaSets by Deployment. */
-    struct owned of_namespace;  /* Deployments by namespace. */
+    struct keeper keeper; /* The children are ReplicaSets. */
+    struct informer *pods;
 };
 
 /* ---- one Deployment ---- */
@@ -40,94 +37,25 @@ static void add_pod(void *ctx, const char *key, const struct json *pod)
 static void reconcile(void *ctx, struct work *w, const char *key)
 {
     struct deployments *c = ctx;
-    const struct json *d = informer_get(c->deployments, key);
+    const struct json *d = keeper_begin(&c->keeper, w, key);
     struct owned_list sets = {0};
     struct pods_of pods = {.sets = &sets};
-    if (!engine_is_current(&c->engine, w)) {
-        return;
-    }
     if (!d) {
-        work_done(w);
         return;
     }
-    owned_find(&c->of_deployment, c->sets, d, true, &sets);
-    engine_mark_leaving(&c->engine, &sets);
+    keeper_find(&c->keeper, 0, d, &sets);
     if (deployment_needs_pods(d)) {
         /* All pods are looked at, for want of an index; only while such a rollout goes on. */
         informer_each(c->pods, add_pod, &pods);
     }
     CLEANUP_PLAN struct workload_plan plan = {0};
     deployment_plan(d, sets.list, sets.n, pods.list, pods.n, time_wall_ms(), &plan);
-    engine_run(&c->engine, w, d, &plan);
+    engine_run(&c->keeper.engine, w, d, &plan);
     free(sets.list);
     free((void *) pods.list);
 }
 
 /* ---- events ---- */
-
-static void deployment_changed(void *ctx, const char *key, const struct json *old,
-                               const struct json *obj)
-{
-    struct deployments *c = ctx;
-    owned_change(&c->of_namespace, key, old, obj);
-    workqueue_add(c->engine.env.queue, key);
-}
-
-static void deployment_deleted(void *ctx, const char *key, const struct json *obj)
-{
-    struct deployments *c = ctx;
-    owned_change(&c->of_namespace, key, obj, NULL);
-    workqueue_add(c->engine.env.queue, key);
-}
-
-static void add_adopters(struct deployments *c, const struct json *set)
-{
-    const struct json *labels = json_path(set, "metadata", "labels", NULL);
-    struct owned_list list = {0};
-    owned_find_in(&c->of_namespace, c->deployments, obj_namespace(set), &list);
-    for (size_t i = 0; i < list.n; i++) {
-        const struct json *d = list.list[i].obj, *selector = json_path(d, "spec", "selector", NULL);
-        if (selector && label_selector_matches(selector, labels)) {
-            CLEANUP_FREE char *key = xasprintf("%s/%s", obj_namespace(d), obj_name(d));
-            workqueue_add(c->engine.env.queue, key);
-        }
-    }
-    free(list.list);
-}
-
-/* Adds the Deployment of the set, or those that may adopt it. */
-static void add_deployments_of(struct deployments *c, const struct json *set)
-{
-    CLEANUP_FREE char *key = owned_owner_key(&c->of_deployment, set);
-    if (key) {
-        workqueue_add(c->engine.env.queue, key);
-    } else if (!obj_controller(set) && !obj_is_terminating(set)) {
-        add_adopters(c, set);
-    }
-}
-
-static void set_changed(void *ctx, const char *key, const struct json *old, const struct json *set)
-{
-    struct deployments *c = ctx;
-    owned_change(&c->of_deployment, key, old, set);
-    if (obj_is_terminating(set)) {
-        engine_is_gone(&c->engine, set);
-    }
-    if (old && obj_controller(old) && !obj_controller(set)) {
-        add_deployments_of(c, old);
-    }
-    add_deployments_of(c, set);
-}
-
-static void set_deleted(void *ctx, const char *key, const struct json *set)
-{
-    struct deployments *c = ctx;
-    owned_change(&c->of_deployment, key, set, NULL);
-    engine_is_gone(&c->engine, set);
-    if (obj_controller(set)) {
-        add_deployments_of(c, set);
-    }
-}
 
 /* The end of a pod of a Deployment that waits for it. */
 static void pod_ends(struct deployments *c, const struct json *pod)
@@ -137,11 +65,11 @@ static void pod_ends(struct deployments *c, const struct json *pod)
         return;
     }
     CLEANUP_FREE char *key = xasprintf("%s/%s", obj_namespace(pod), json_get_text(ref, "name"));
-    const struct json *set = informer_get(c->sets, key);
-    CLEANUP_FREE char *owner = set ? owned_owner_key(&c->of_deployment, set) : NULL;
-    const struct json *d = owner ? informer_get(c->deployments, owner) : NULL;
+    const struct json *set = informer_get(c->keeper.children[0], key);
+    CLEANUP_FREE char *owner = set ? owned_owner_key(&c->keeper.of_owner[0], set) : NULL;
+    const struct json *d = owner ? informer_get(c->keeper.owners, owner) : NULL;
     if (d && deployment_needs_pods(d)) {
-        workqueue_add(c->engine.env.queue, owner);
+        workqueue_add(c->keeper.engine.env.queue, owner);
     }
 }
 
@@ -161,12 +89,9 @@ static void pod_deleted(void *ctx, const char *key, const struct json *pod)
 
 static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
 {
+    static const struct workload_kind *const children[KEEPER_CHILDREN] = {&workload_replica_sets};
     struct deployments *c = NEW(struct deployments);
-    engine_init(&c->engine, env, &workload_deployments);
-    engine_watch(&c->engine, &workload_deployments, &c->deployments);
-    engine_watch(&c->engine, &workload_replica_sets, &c->sets);
-    owned_init(&c->of_deployment, &workload_deployments);
-    owned_init(&c->of_namespace, NULL);
+    keeper_init(&c->keeper, env, &workload_deployments, children);
     *ret = c;
     return 0;
 }
@@ -174,23 +99,13 @@ static int start(const struct controller_env *env, const void *config, void **re
 static void stop(void *state)
 {
     struct deployments *c = state;
-    engine_done(&c->engine);
-    owned_done(&c->of_deployment);
-    owned_done(&c->of_namespace);
+    keeper_done(&c->keeper);
     free(c);
 }
 
 static const struct controller_watch watches[] = {
-    {.api_version = "apps/v1",
-     .plural = "deployments",
-     .informer = CONTROLLER_INFORMER(struct deployments, deployments),
-     .changed = deployment_changed,
-     .deleted = deployment_deleted},
-    {.api_version = "apps/v1",
-     .plural = "replicasets",
-     .informer = CONTROLLER_INFORMER(struct deployments, sets),
-     .changed = set_changed,
-     .deleted = set_deleted},
+    KEEPER_OWNERS(struct deployments, "apps/v1", "deployments"),
+    KEEPER_FIRST(struct deployments, "apps/v1", "replicasets"),
     {.api_version = "v1",
      .plural = "pods",
      .informer = CONTROLLER_INFORMER(struct deployments, pods),
