@@ -26,8 +26,10 @@
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
+#include "controllers/workloads/daemon_sets.h"
 #include "controllers/workloads/deployments.h"
 #include "controllers/workloads/replica_sets.h"
+#include "controllers/workloads/stateful_sets.h"
 
 LOG_MODULE("controllers");
 
@@ -87,6 +89,8 @@ static const struct controller_row rows[] = {
     {&deployments_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&replica_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&replication_controllers_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&daemon_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&stateful_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},

@@ -205,3 +205,48 @@ def test_autoscaling_fields_and_subresources_of_scale(p):
     p.kubectl("delete", "deploy", "web", "--cascade=foreground")
     wait_for("all pods to go", lambda: not p.pods("app=web"))
     assert not p.get("rs")["items"]
+
+
+# ---- StatefulSets and DaemonSets ----
+
+def test_a_stateful_set_keeps_names_claims_and_history(p):
+    p.kubectl("create", input=workload("StatefulSet", replicas=2, serviceName="web", volumeClaimTemplates=[
+        {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+                                                "resources": {"requests": {"storage": "1Gi"}}}}]))
+    p.kubectl("rollout", "status", "sts/web", "--timeout=60s")
+    assert [x["metadata"]["name"] for x in p.pods("app=web")] == ["web-0", "web-1"]
+    assert sorted(x["metadata"]["name"] for x in p.get("pvc")["items"]) == ["data-web-0", "data-web-1"]
+    p.kubectl("set", "image", "sts/web", "c=web:2")
+    p.kubectl("rollout", "status", "sts/web", "--timeout=60s")
+    assert p.images("app=web") == ["web:2"] * 2
+    assert "web:2" in p.kubectl("rollout", "history", "sts/web", "--revision=2")
+    p.kubectl("rollout", "undo", "sts/web")
+    p.kubectl("rollout", "status", "sts/web", "--timeout=60s")
+    assert p.images("app=web") == ["web"] * 2
+    p.kubectl("scale", "sts/web", "--replicas=1")
+    wait_for("one pod", lambda: [x["metadata"]["name"] for x in p.pods("app=web")] == ["web-0"])
+    assert len(p.get("pvc")["items"]) == 2
+    uid = p.get("pod", "web-0")["metadata"]["uid"]
+    p.kubectl("delete", "pod", "web-0", "--wait=false")
+    wait_for("the pod of that name again", lambda: any(x["metadata"]["uid"] != uid for x in p.pods("app=web")))
+
+
+def test_a_daemon_set_has_a_pod_on_each_node(p):
+    names = ("n1", "n2")
+    try:
+        for name in names:
+            assert p.call("POST", "/api/v1/nodes", {"metadata": {"name": name}})
+        p.kubectl("create", input=workload("DaemonSet"))
+        wait_for("two pods", lambda: p.get("ds", "web")["status"].get("numberAvailable") == 2)
+        p.kubectl("rollout", "status", "ds/web", "--timeout=60s")
+        p.kubectl("set", "image", "ds/web", "c=web:2")
+        p.kubectl("rollout", "status", "ds/web", "--timeout=60s")
+        assert p.images("app=web") == ["web:2"] * 2
+        p.kubectl("rollout", "undo", "ds/web")
+        p.kubectl("rollout", "status", "ds/web", "--timeout=60s")
+        assert p.images("app=web") == ["web"] * 2
+        p.call("DELETE", "/api/v1/nodes/n2")
+        wait_for("one desired pod", lambda: p.get("ds", "web")["status"]["desiredNumberScheduled"] == 1)
+    finally:
+        for name in names:
+            p.call("DELETE", f"/api/v1/nodes/{name}")
