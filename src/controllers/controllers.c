@@ -28,6 +28,7 @@
 #include "controllers/services/wakeup.h"
 #include "controllers/workloads/daemon_sets.h"
 #include "controllers/workloads/deployments.h"
+#include "controllers/workloads/jobs.h"
 #include "controllers/workloads/replica_sets.h"
 #include "controllers/workloads/stateful_sets.h"
 
@@ -91,6 +92,8 @@ static const struct controller_row rows[] = {
     {&replication_controllers_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&daemon_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&stateful_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&jobs_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&job_ttl_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},

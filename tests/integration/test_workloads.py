@@ -250,3 +250,50 @@ def test_a_daemon_set_has_a_pod_on_each_node(p):
     finally:
         for name in names:
             p.call("DELETE", f"/api/v1/nodes/{name}")
+
+
+# ---- Jobs ----
+
+def job(image, name="web", **spec):
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+            "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": image}]}}, **spec}}
+
+
+def test_jobs_complete_and_fail(p):
+    p.kubectl("create", input=job("done", completions=3, parallelism=2))
+    p.kubectl("wait", "job/web", "--for=condition=complete", "--timeout=60s")
+    status = p.get("job", "web")["status"]
+    assert status["succeeded"] == 3 and "active" not in status and not status["uncountedTerminatedPods"]
+    assert "3/3" in p.kubectl("get", "job", "web")
+    pods = p.get("pods", "-l", "job-name=web")["items"]
+    assert len(pods) == 3 and not any(x["metadata"].get("finalizers") for x in pods)
+    p.kubectl("create", input=job("fail:3", name="bad", backoffLimit=0))
+    p.kubectl("wait", "job/bad", "--for=condition=failed", "--timeout=60s")
+    c = next(x for x in p.get("job", "bad")["status"]["conditions"] if x["type"] == "Failed")
+    assert c["reason"] == "BackoffLimitExceeded"
+    p.kubectl("delete", "job", "web", "bad")
+    wait_for("the pods to go", lambda: not p.get("pods")["items"])
+
+
+def test_an_indexed_job_and_one_that_goes_by_itself(p):
+    p.kubectl("create", input=job("done", completions=3, parallelism=3, completionMode="Indexed"))
+    p.kubectl("wait", "job/web", "--for=condition=complete", "--timeout=60s")
+    assert p.get("job", "web")["status"]["completedIndexes"] == "0-2"
+    indexes = [x["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] for x in p.get("pods")["items"]]
+    assert sorted(indexes) == ["0", "1", "2"]
+    p.kubectl("create", input=job("done", name="brief", ttlSecondsAfterFinished=0))
+    wait_for("the Job to go", lambda: not any(x["metadata"]["name"] == "brief" for x in p.get("job")["items"])
+             and len(p.get("pods")["items"]) == 3)
+
+
+def test_a_job_that_is_deleted_holds_no_pods_back(p):
+    """The finalizer of pods goes with the Job, whatever way it is deleted."""
+    p.kubectl("create", input=job("web", completions=2, parallelism=2))
+    wait_for("two pods", lambda: p.get("job", "web")["status"].get("ready") == 2)
+    p.kubectl("delete", "job", "web", "--cascade=orphan")
+    wait_for("no finalizers", lambda: len(p.get("pods")["items"]) == 2 and
+             not any(x["metadata"].get("finalizers") for x in p.get("pods")["items"]))
+    p.kubectl("create", input=job("web", name="next", completions=2, parallelism=2))
+    wait_for("two more pods", lambda: p.get("job", "next")["status"].get("ready") == 2)
+    p.kubectl("delete", "job", "next", "--cascade=background")
+    wait_for("these to go", lambda: len(p.get("pods")["items"]) == 2)
