@@ -64,6 +64,7 @@ struct workload_plan {
     size_t n_events, cap_events;
     /* The plan's object with its new status; NULL: no status is written. */
     struct json *status;
+    bool only_success; /* The status is not written when a write has failed. */
     /* The wall clock at which another plan can come out without a change of an object; 0: never. */
     int64_t recheck_ms;
     /* Puts the outcome of the writes into the status: 'w' is the write that failed and 'why' the

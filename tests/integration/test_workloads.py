@@ -297,3 +297,18 @@ def test_a_job_that_is_deleted_holds_no_pods_back(p):
     wait_for("two more pods", lambda: p.get("job", "next")["status"].get("ready") == 2)
     p.kubectl("delete", "job", "next", "--cascade=background")
     wait_for("these to go", lambda: len(p.get("pods")["items"]) == 2)
+
+
+def test_a_cron_job_makes_jobs(p):
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tick"},
+            "spec": {"schedule": "@every 1s", "timeZone": "Europe/Berlin", "concurrencyPolicy": "Forbid",
+                     "jobTemplate": {"spec": job("done")["spec"]}}}
+    p.kubectl("create", input=cron)
+    wait_for("a Job that has succeeded", lambda: p.get("cronjob", "tick")["status"].get("lastSuccessfulTime"))
+    made, = (x for x in p.get("job")["items"] if x["metadata"]["ownerReferences"][0]["name"] == "tick")
+    p.kubectl("create", "job", "--from=cronjob/tick", "byhand")
+    p.kubectl("wait", "job/byhand", "--for=condition=complete", "--timeout=60s")
+    p.kubectl("patch", "cronjob", "tick", "-p", '{"spec":{"suspend":true,"timeZone":"Nowhere/None"}}')
+    p.kubectl("delete", "cronjob", "tick", "--cascade=foreground")
+    wait_for("its Jobs to go", lambda: not p.get("job")["items"])
+    assert made["metadata"]["name"].startswith("tick-")

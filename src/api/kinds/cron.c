@@ -50,11 +50,12 @@ static int parse_number(const char *s, const struct field *f, unsigned *ret, str
 
 /* "*", "?", "NUMBER" or "NUMBER-NUMBER". */
 static int parse_bounds(char *s, const struct field *f, bool stepped, unsigned *ret_first,
-                        unsigned *ret_last, struct err *e)
+                        unsigned *ret_last, bool *ret_any, struct err *e)
 {
     char *dash = strchr(s, '-');
     int r;
-    if (streq(s, "*") || streq(s, "?")) {
+    *ret_any = streq(s, "*") || streq(s, "?");
+    if (*ret_any) {
         *ret_first = f->min;
         *ret_last = f->max;
         return 0;
@@ -74,19 +75,21 @@ static int parse_bounds(char *s, const struct field *f, bool stepped, unsigned *
     return dash ? parse_number(dash, f, ret_last, e) : 0;
 }
 
-/* "BOUNDS[/STEP]" */
-static int parse_range(const char *text, const struct field *f, struct err *e)
+/* "BOUNDS[/STEP]": adds its numbers to 'bits'; 'any' becomes true for all of them. */
+static int parse_range(const char *text, const struct field *f, uint64_t *bits, bool *any,
+                       struct err *e)
 {
     CLEANUP_FREE char *s = xstrdup(text);
     char *slash = strchr(s, '/');
     unsigned first, last, step = 1;
+    bool all;
     if (slash && strchr(slash + 1, '/')) {
         return err_set(e, -EINVAL, "too many slashes: %.64s", text);
     }
     if (slash) {
         *slash++ = '\0';
     }
-    int r = parse_bounds(s, f, slash != NULL, &first, &last, e);
+    int r = parse_bounds(s, f, slash != NULL, &first, &last, &all, e);
     if (r == 0 && slash) {
         r = parse_number(slash, NULL, &step, e);
     }
@@ -105,58 +108,67 @@ static int parse_range(const char *text, const struct field *f, struct err *e)
         return err_set(e, -EINVAL, "beginning of range (%u) beyond end of range (%u): %.64s", first,
                        last, text);
     }
-    return step == 0 ? err_set(e, -EINVAL, "step of range should be a positive number: %.64s", text)
-                     : 0;
+    if (step == 0) {
+        return err_set(e, -EINVAL, "step of range should be a positive number: %.64s", text);
+    }
+    for (unsigned i = first; i <= last; i += MIN(step, f->max + 1)) {
+        *bits |= UINT64_C(1) << i;
+    }
+    *any |= all && step == 1;
+    return 0;
 }
 
 /* Ranges, joined by ",". */
-static int parse_field(char *s, const struct field *f, struct err *e)
+static int parse_field(char *s, const struct field *f, uint64_t *bits, bool *any, struct err *e)
 {
     char *save = NULL;
     int r = 0;
     for (char *range = strtok_r(s, ",", &save); range && r == 0;
          range = strtok_r(NULL, ",", &save)) {
-        r = parse_range(range, f, e);
+        r = parse_range(range, f, bits, any, e);
     }
     return r;
 }
 
-/* A duration such as "1h30m" or "1.5s"; positive. */
-static bool is_interval(const char *s)
+static int parse_descriptor(const char *s, struct cron_schedule *ret, struct err *e)
 {
-    int64_t ns;
-    return time_parse_duration(s, &ns) == 0 && ns > 0;
-}
-
-static int check_descriptor(const char *s, struct err *e)
-{
-    static const char *const known[] = {"@yearly", "@annually", "@monthly", "@weekly",
-                                        "@daily",  "@midnight", "@hourly"};
+    static const struct {
+        const char *name, *fields;
+    } known[] = {{"@yearly", "0 0 1 1 *"}, {"@annually", "0 0 1 1 *"}, {"@monthly", "0 0 1 * *"},
+                 {"@weekly", "0 0 * * 0"}, {"@daily", "0 0 * * *"},    {"@midnight", "0 0 * * *"},
+                 {"@hourly", "0 * * * *"}};
     static const char every[] = "@every ";
+    int64_t ns;
     for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-        if (streq(s, known[i])) {
-            return 0;
+        if (streq(s, known[i].name)) {
+            return cron_parse(known[i].fields, ret, e);
         }
     }
-    if (str_has_prefix(s, every)) {
-        return is_interval(s + strlen(every))
-                   ? 0
-                   : err_set(e, -EINVAL, "failed to parse duration %.64s", s);
+    if (!str_has_prefix(s, every)) {
+        return err_set(e, -EINVAL, "unrecognized descriptor: %.64s", s);
     }
-    return err_set(e, -EINVAL, "unrecognized descriptor: %.64s", s);
+    /* A duration such as "1h30m" or "1.5s"; positive, and of whole seconds. */
+    if (time_parse_duration(s + strlen(every), &ns) < 0 || ns <= 0) {
+        return err_set(e, -EINVAL, "failed to parse duration %.64s", s);
+    }
+    *ret = (struct cron_schedule){.every_s = MAX(ns / NS_PER_S, 1)};
+    return 0;
 }
 
-int cron_check_schedule(const char *s, struct err *e)
+int cron_parse(const char *s, struct cron_schedule *ret, struct err *e)
 {
     CLEANUP_FREE char *copy = xstrdup(s);
     char *save = NULL, *list[N_FIELDS];
+    struct cron_schedule c = {0};
+    uint64_t *bits[N_FIELDS] = {&c.minutes, &c.hours, &c.days, &c.months, &c.weekdays};
+    bool any[N_FIELDS] = {false};
     size_t n = 0;
     int r = 0;
     if (!*s) {
         return err_set(e, -EINVAL, "empty spec string");
     }
     if (*s == '@') {
-        return check_descriptor(s, e);
+        return parse_descriptor(s, ret, e);
     }
     for (char *word = strtok_r(copy, BLANKS, &save); word; word = strtok_r(NULL, BLANKS, &save)) {
         if (n < N_FIELDS) {
@@ -169,7 +181,18 @@ int cron_check_schedule(const char *s, struct err *e)
                        s);
     }
     for (size_t i = 0; i < N_FIELDS && r == 0; i++) {
-        r = parse_field(list[i], &fields[i], e);
+        r = parse_field(list[i], &fields[i], bits[i], &any[i], e);
+    }
+    if (r == 0) {
+        c.any_day = any[2];
+        c.any_weekday = any[4];
+        *ret = c;
     }
     return r;
+}
+
+int cron_check_schedule(const char *s, struct err *e)
+{
+    struct cron_schedule schedule;
+    return cron_parse(s, &schedule, e);
 }

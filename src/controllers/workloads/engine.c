@@ -305,7 +305,8 @@ static bool send_status(struct run *r)
         r->plan.outcome(o, NULL, NULL, time_wall_ms());
     }
     const struct json *now = json_get(o, "status"), *was = json_get(r->owner, "status");
-    if (!o || (was ? json_equal(now, was) : json_count(now) == 0)) {
+    if (!o || (r->failed && r->plan.only_success) ||
+        (was ? json_equal(now, was) : json_count(now) == 0)) {
         return false;
     }
     json_set_string(o, "apiVersion", r->engine->kind->api_version);

@@ -240,7 +240,7 @@ void world_run(struct world *w, const struct workload_kind *kind, struct json *o
             if (!failed && plan->status && plan->outcome) {
                 plan->outcome(plan->status, NULL, NULL, w->now_ms);
             }
-            if (plan->status && !chance(w->failing)) {
+            if (plan->status && !(failed && plan->only_success) && !chance(w->failing)) {
                 write_status(w, kind, name, plan->status);
             }
         }
@@ -254,9 +254,6 @@ void world_run(struct world *w, const struct workload_kind *kind, struct json *o
                 plan->outcome(plan->status, wr, why, w->now_ms);
             }
         }
-    }
-    if (failed && !wrote && plan->status) {
-        write_status(w, kind, name, plan->status);
     }
     w->crashed = failed;
     workload_plan_done(plan);
