@@ -26,6 +26,7 @@
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
+#include "controllers/workloads/autoscalers.h"
 #include "controllers/workloads/cron_jobs.h"
 #include "controllers/workloads/daemon_sets.h"
 #include "controllers/workloads/deployments.h"
@@ -96,6 +97,7 @@ static const struct controller_row rows[] = {
     {&jobs_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&cron_jobs_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&job_ttl_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&autoscalers_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},

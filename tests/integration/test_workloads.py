@@ -312,3 +312,35 @@ def test_a_cron_job_makes_jobs(p):
     p.kubectl("delete", "cronjob", "tick", "--cascade=foreground")
     wait_for("its Jobs to go", lambda: not p.get("job")["items"])
     assert made["metadata"]["name"].startswith("tick-")
+
+
+# ---- autoscaling and budgets ----
+
+def test_an_autoscaler_keeps_the_limits_and_says_what_it_lacks(p):
+    deploy(p, replicas=1)
+    p.kubectl("autoscale", "deploy/web", "--min=2", "--max=4", "--cpu-percent=50")
+    p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    wait_for("two pods", lambda: p.get("deploy", "web")["spec"]["replicas"] == 2)
+    wait_for("the event", lambda: any("below Spec.MinReplicas" in e for e in p.events("SuccessfulRescale")))
+    # No kubelet measures here: the condition says so, and nothing is changed.
+    p.kubectl("patch", "hpa", "web", "-p", '{"spec":{"maxReplicas":5}}')
+    wait_for("the condition", lambda: any(
+        c["type"] == "ScalingActive" and c["status"] == "False" and c["reason"] == "FailedGetResourceMetric"
+        for c in p.get("hpa.v2.autoscaling", "web")["status"].get("conditions", [])))
+    assert p.get("deploy", "web")["spec"]["replicas"] == 2
+    assert "Deployment/web" in p.kubectl("get", "hpa", "web")
+
+
+def test_a_budget_holds_evictions_back(p):
+    deploy(p, replicas=2)
+    p.kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=2")
+    wait_for("the budget", lambda: p.get("pdb", "web")["status"].get("currentHealthy") == 2)
+    name = p.pods("app=web")[0]["metadata"]["name"]
+    path = f"/api/v1/namespaces/red/pods/{name}/eviction"
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+    status, answer = p.c.ask(p.c._admin, "POST", path, eviction)
+    assert status == 429 and "budget" in answer["message"]
+    p.kubectl("scale", "deploy/web", "--replicas=3")
+    wait_for("room", lambda: p.get("pdb", "web")["status"]["disruptionsAllowed"] == 1)
+    assert p.c.ask(p.c._admin, "POST", path, eviction)[0] == 201
+    wait_for("three pods again", lambda: p.get("deploy", "web")["status"].get("availableReplicas") == 3)
