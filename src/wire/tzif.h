@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time zones as the IANA database has them on disk: TZif files (RFC 9636).
  *
- * Why not the C library's: its zone is one for the whole process, and a CronJob has its own.  Times of
- * the file's transitions are enough for the decades that Debian's files cover; the rule behind them
- * is not evaluated, so a file whose transitions end while its rule goes on is refused.  Pure. */
+ * Why not the C library's: its zone is one for the whole process, and a CronJob has its own.  Times
+ * of the file's transitions are enough for the decades that Debian's files cover; the rule behind
+ * them is not evaluated, so a file whose transitions end while its rule goes on is refused.  Pure.
+ * */
 #pragma once
 
 #include "base/err.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HorizontalPodAutoscaler (autoscaling/v2): how many pods a target gets by the use of their resources.
+/* HorizontalPodAutoscaler (autoscaling/v2): how many pods a target gets by the use of their
+ * resources.
  *
  * The arithmetic (tolerance, pods without metrics or not ready yet, stabilisation, limits of the
  * rate), the conditions and their messages are those of Kubernetes' horizontal controller.  Metrics

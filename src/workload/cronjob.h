@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CronJob: a Job at each time of a schedule.
  *
- * The name of a Job is made from its time, so that no time gets two.  After a pause the latest missed
- * time counts, however many there were.  Events and policies are those of Kubernetes' cronjob
- * controller.  Pure. */
+ * The name of a Job is made from its time, so that no time gets two.  After a pause the latest
+ * missed time counts, however many there were.  Events and policies are those of Kubernetes'
+ * cronjob controller.  Pure. */
 #pragma once
 
 #include "wire/tzif.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DaemonSet: one pod on each node that it selects.
  *
- * Pods are bound by the scheduler: each has a node affinity for its node.  Which nodes get a pod, which
- * taints are tolerated and in which order pods are replaced is what Kubernetes' daemonset controller
- * does.  Pure, but for the delays of failed pods, which are the caller's. */
+ * Pods are bound by the scheduler: each has a node affinity for its node.  Which nodes get a pod,
+ * which taints are tolerated and in which order pods are replaced is what Kubernetes' daemonset
+ * controller does.  Pure, but for the delays of failed pods, which are the caller's. */
 #pragma once
 
 #include "base/map.h"

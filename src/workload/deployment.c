@@ -252,8 +252,8 @@ static struct json *make_set(const struct deployment *d, const char *name, const
     return o;
 }
 
-/* The name is taken: by this Deployment's own set of the same template, which the next plan sees, or
- * by another one.  Then the next plan makes another name. */
+/* The name is taken: by this Deployment's own set of the same template, which the next plan sees,
+ * or by another one.  Then the next plan makes another name. */
 static bool name_is_met(struct json *object, const struct workload_write *w,
                         const struct json *live)
 {

@@ -2,8 +2,8 @@
 /* Deployment: ReplicaSets, one for each template, of which the present one takes over.
  *
  * Strategies, revisions, names, annotations, conditions and messages are those of Kubernetes'
- * deployment controller; the arithmetic is in rollout.h.  A plan makes one step (create the new set,
- * scale sets up, or down, or clean up); the next step follows when the changed sets are seen.
+ * deployment controller; the arithmetic is in rollout.h.  A plan makes one step (create the new
+ * set, scale sets up, or down, or clean up); the next step follows when the changed sets are seen.
  * Pure. */
 #pragma once
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Job: pods that have to succeed.
  *
- * No pod is counted twice or forgotten: each has a finalizer until the status has its uid. First the
- * status lists the uid of a pod that ended (uncountedTerminatedPods), then the finalizer is removed,
- * and when that is seen, the number replaces the uid.  Backoff, policies, conditions and messages
- * are those of Kubernetes' job controller; a Job is Complete or Failed only when no pod of it runs
- * any more.  Pure. */
+ * No pod is counted twice or forgotten: each has a finalizer until the status has its uid. First
+ * the status lists the uid of a pod that ended (uncountedTerminatedPods), then the finalizer is
+ * removed, and when that is seen, the number replaces the uid.  Backoff, policies, conditions and
+ * messages are those of Kubernetes' job controller; a Job is Complete or Failed only when no pod of
+ * it runs any more.  Pure. */
 #pragma once
 
 #include "workload/pods.h"

@@ -38,8 +38,8 @@ bool job_count(struct job *j);
 
 /* ---- job_policy.c ---- */
 enum job_action { JOB_COUNT, JOB_IGNORE, JOB_FAIL_INDEX, JOB_FAIL };
-/* What the failure of the pod means by the podFailurePolicy; with JOB_FAIL '*ret_text' (may be NULL)
- * gets the reason, owned. */
+/* What the failure of the pod means by the podFailurePolicy; with JOB_FAIL '*ret_text' (may be
+ * NULL) gets the reason, owned. */
 enum job_action job_failure_action(const struct job *j, const struct json *pod, char **ret_text);
 /* The number of the rule of the successPolicy that holds; negative: none. */
 int64_t job_success_rule(const struct job *j);

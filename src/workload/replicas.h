@@ -13,7 +13,8 @@
 struct json *replicas_selector(const struct workload_kind *kind, const struct json *owner);
 
 /* Plans for 'owner', of kind workload_replica_sets or workload_replication_controllers.
- * 'candidates' are reordered.  'related': see workload_pod_sort_victims; it is read when pods are deleted. */
+ * 'candidates' are reordered.  'related': see workload_pod_sort_victims; it is read when pods are
+ * deleted. */
 void replicas_plan(const struct workload_kind *kind, const struct json *owner,
                    struct workload_child *candidates, size_t n, const struct json *const *related,
                    size_t n_related, int64_t now_ms, struct workload_plan *ret);

@@ -27,8 +27,8 @@ struct rollout {
 
 /* A number, or a percentage of 'total'.  Anything else is 0. */
 int64_t rollout_share(const struct json *share, int64_t total, bool round_up);
-/* maxSurge, rounded up, and maxUnavailable, rounded down and at most 'desired'; if both are 0, 1 pod
- * may be unavailable: else nothing could ever change. */
+/* maxSurge, rounded up, and maxUnavailable, rounded down and at most 'desired'; if both are 0, 1
+ * pod may be unavailable: else nothing could ever change. */
 void rollout_bounds(const struct json *surge, const struct json *unavailable, int64_t desired,
                     int64_t *ret_surge, int64_t *ret_unavailable);
 

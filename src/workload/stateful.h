@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* StatefulSet: pods with numbers, names and claims that stay.
  *
- * The order of creation, deletion and replacement is that of Kubernetes' statefulset controller, with
- * one difference: a pod of an outdated template that never came up is replaced at once, where the
- * original waits for it for ever (a broken first template could not be repaired).  Pure. */
+ * The order of creation, deletion and replacement is that of Kubernetes' statefulset controller,
+ * with one difference: a pod of an outdated template that never came up is replaced at once, where
+ * the original waits for it for ever (a broken first template could not be repaired).  Pure. */
 #pragma once
 
 #include "workload/pods.h"

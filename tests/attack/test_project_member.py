@@ -298,3 +298,42 @@ def test_rights_end_for_open_watches_too(c):
     for name in ("before",):
         c.admin("DELETE", f"{BLUE}/configmaps/{name}")
     assert said and said[0][0] in (200, 403)
+
+
+def replica_set(name, labels, replicas=1):
+    return {"metadata": {"name": name}, "spec": {
+        "replicas": replicas, "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod("x")["spec"]}}}
+
+
+def test_controllers_are_led_to_no_other_project(c):
+    """Labels and owner references of one project mean nothing to the controllers' objects of another."""
+    labels = {"app": "shared"}
+    sets = {"red": RED.replace("/api/v1", "/apis/apps/v1") + "/replicasets",
+            "blue": BLUE.replace("/api/v1", "/apis/apps/v1") + "/replicasets"}
+
+    def pods(base):
+        return {p["metadata"]["name"]: p for p in c.admin("GET", f"{base}/pods?labelSelector=app%3Dshared")["items"]}
+
+    try:
+        theirs = c.admin("POST", sets["blue"], replica_set("target", labels), 201)
+        wait_for("blue's pod", lambda: len(pods(BLUE)) == 1)
+        before = set(pods(BLUE))
+        # A pod that names blue's set as its controller, with its labels.
+        lie = pod("lie")
+        lie["metadata"].update(labels=labels, ownerReferences=[
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "target", "uid": theirs["metadata"]["uid"], "controller": True}])
+        c.ask(c.ed, "POST", f"{RED}/pods", lie, want=201)
+        # The control: a set of one's own with the same selector gets a pod of its own, and nothing of blue's.
+        c.ask(c.ed, "POST", sets["red"], replica_set("own", labels, 2), want=201)
+        wait_for("red's pods", lambda: c.ask(c.ed, "GET", sets["red"] + "/own", want=200)["status"].get("replicas") == 2)
+        wait_for("the lie to be collected", lambda: "lie" not in pods(RED))  # its owner does not exist in red
+        assert set(pods(BLUE)) == before
+        status = c.admin("GET", sets["blue"] + "/target")["status"]
+        assert status["replicas"] == 1
+        assert all(p["metadata"]["ownerReferences"][0]["name"] == "own" for p in pods(RED).values())
+    finally:
+        for path in sets.values():
+            for o in c.admin("GET", path)["items"]:
+                c.admin("DELETE", f"{path}/{o['metadata']['name']}?propagationPolicy=Background")
+        wait_for("all pods to go", lambda: not pods(RED) and not pods(BLUE))

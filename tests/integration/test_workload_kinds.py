@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl and the kinds of Kubernetes' controllers: nothing acts upon them yet, and every write says so."""
+"""kubectl and the kinds of Kubernetes' controllers: what nothing acts upon yet says so at every write."""
 import http.client
 import json
 import re
@@ -11,23 +11,14 @@ from record_objects import OBJECTS
 import api_server
 
 # The kinds that a scheduler, a controller manager and a kubelet list: group, plural, and what is said of a new object.
-STORED = {"Deployment": "no controller of Tenet makes the ReplicaSets of a Deployment",
-          "ReplicaSet": "no controller of Tenet makes the pods of a ReplicaSet",
-          "StatefulSet": "no controller of Tenet makes the pods and claims of a StatefulSet",
-          "DaemonSet": "no controller of Tenet makes the pods of a DaemonSet",
-          "ReplicationController": "no controller of Tenet makes the pods of a ReplicationController",
-          "Job": "no controller of Tenet makes the pods of a Job",
-          "CronJob": "no controller of Tenet makes the Jobs of a CronJob",
-          "HorizontalPodAutoscaler": "no controller of Tenet changes the number of pods",
-          "PersistentVolume": "no component of Tenet binds volumes to claims; nodes mount those that an administrator has bound",
+STORED = {"PersistentVolume": "no component of Tenet binds volumes to claims; nodes mount those that an administrator has bound",
           "PersistentVolumeClaim": "no component of Tenet binds claims or makes volumes; nodes mount claims that an administrator has bound",
           "StorageClass": "no component of Tenet makes volumes",
           "CSINode": "no component of Tenet attaches or mounts volumes",
           "CSIDriver": "no component of Tenet attaches or mounts volumes",
           "CSIStorageCapacity": "no scheduler of Tenet looks at the capacity of storage",
           "VolumeAttachment": "no component of Tenet attaches or mounts volumes",
-          "PodTemplate": "no controller of Tenet makes pods of a PodTemplate",
-          "ControllerRevision": "no controller of Tenet goes back to a revision"}
+          "PodTemplate": "no controller of Tenet makes pods of a PodTemplate"}
 
 
 @pytest.fixture
@@ -63,11 +54,11 @@ def test_every_write_says_what_does_not_happen(server):
 
 def test_kubectl_works_with_a_deployment(server):
     out, err = kubectl(server, "create", "deployment", "web", "--image=busybox:1", "--replicas=3")
-    assert out == "deployment.apps/web created\n" and "not acted upon yet" in err
+    assert out == "deployment.apps/web created\n" and not err
     rows = kubectl(server, "get", "deploy,all", "-o", "wide")[0]
     assert "deployment.apps/web" in rows and "0/3" in rows and "busybox:1" in rows and "app=web" in rows
     out, err = kubectl(server, "scale", "deployment", "web", "--replicas=5")
-    assert out == "deployment.apps/web scaled\n" and "not acted upon yet" in err
+    assert out == "deployment.apps/web scaled\n" and not err
     kubectl(server, "set", "image", "deployment/web", "busybox=busybox:2")
     got = json.loads(kubectl(server, "get", "deploy", "web", "-o", "json")[0])
     assert got["spec"]["replicas"] == 5 and got["spec"]["template"]["spec"]["containers"][0]["image"] == "busybox:2"

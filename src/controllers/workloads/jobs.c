@@ -9,8 +9,8 @@
 
 #define STRATEGIC "application/strategic-merge-patch+json"
 
-/* Keys of the queue: "NAMESPACE/NAME", a Job; "p NAMESPACE/NAME", a pod with the finalizer whose Job
- * may be gone. */
+/* Keys of the queue: "NAMESPACE/NAME", a Job; "p NAMESPACE/NAME", a pod with the finalizer whose
+ * Job may be gone. */
 #define KEY_POD "p "
 
 struct jobs {

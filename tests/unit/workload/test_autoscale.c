@@ -22,7 +22,8 @@ static int drop(void **state)
 }
 
 /* Pods p0, p1, ... that request 100m; each letter is one of them: the digit of its use in tens of
- * milli-CPU ('5': 50m, 'x': 200m), '?': no metrics, 'p': pending, 'u': not ready, 'd': in deletion. */
+ * milli-CPU ('5': 50m, 'x': 200m), '?': no metrics, 'p': pending, 'u': not ready, 'd': in deletion.
+ * */
 static void plan(const char *hpa_text, int64_t replicas, const char *pods, int64_t now_ms)
 {
     CLEANUP(json_free) struct json *hpa = from(hpa_text), *list = json_array();

@@ -209,6 +209,27 @@ static void pods_deleted_by_users_are_counted_and_replaced(void **state)
     assert_int_equal(world_count(&w, &workload_pods, NULL), 1);
 }
 
+/* A user can remove the finalizer: that pod does not count, and the Job goes on. */
+static void a_pod_without_the_finalizer_does_not_count(void **state)
+{
+    struct smap_entry *e;
+    add_job(JOB(", 'completions': 1"));
+    step();
+    SMAP_FOREACH (e, &w.objects) {
+        if (str_has_prefix(e->key, "pods/")) {
+            (void) json_remove(json_get(e->value, "metadata"), "finalizers");
+        }
+    }
+    end_pods(1, "Succeeded", 0, NULL);
+    settle();
+    assert_int_equal(status("succeeded"), 0);
+    assert_int_equal(active(), 1);
+    end_pods(1, "Succeeded", 0, NULL);
+    settle();
+    assert_int_equal(status("succeeded"), 1);
+    assert_string_equal(reason("Complete"), "CompletionsReached");
+}
+
 static void restarts_of_containers_count_with_on_failure(void **state)
 {
     add_job(JOB(", 'completions': 1, 'backoffLimit': 2"));
@@ -427,6 +448,7 @@ int main(void)
         WITH_WORLD(without_a_number_one_success_is_enough),
         WITH_WORLD(failures_back_off_and_reach_the_limit),
         WITH_WORLD(pods_deleted_by_users_are_counted_and_replaced),
+        WITH_WORLD(a_pod_without_the_finalizer_does_not_count),
         WITH_WORLD(restarts_of_containers_count_with_on_failure),
         WITH_WORLD(a_deadline_ends_all_pods),
         WITH_WORLD(a_suspended_job_has_no_pods),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ReplicaSets and ReplicationControllers: plans for given pods, and random histories.
  *
- * REPLICAS_SEED and REPLICAS_ROUNDS in the environment choose the first history and their number. */
+ * REPLICAS_SEED and REPLICAS_ROUNDS in the environment choose the first history and their number.
+ * */
 #include "workload/replicas.h"
 
 #include "api/condition.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of rolling updates: all small cases, against an oracle that moves one pod at a time,
- * and against what users are promised. */
+/* The arithmetic of rolling updates: all small cases, against an oracle that moves one pod at a
+ * time, and against what users are promised. */
 #include "workload/rollout.h"
 
 #include "json_text.h"
@@ -122,7 +122,8 @@ static void check(const struct oracle *start)
         }
     }
     assert_int_equal(changed, all_of(shrunk.size) != all_of(start->size));
-    /* What is promised: no more than the surge is added, and no available pod goes that is needed. */
+    /* What is promised: no more than the surge is added, and no available pod goes that is needed.
+     * */
     assert_true(grown.size[2] <= start->size[2] ||
                 all_of(grown.size) <= start->desired + start->surge);
     int gone = 0;
