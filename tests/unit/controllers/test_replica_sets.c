@@ -163,6 +163,43 @@ static void while_it_is_refused_the_status_says_so(void **state)
     assert_int_equal(count_pods(), 2);
 }
 
+/* ---- with access control ---- */
+
+static int set_up_secure(void **state)
+{
+    h = harness_new_secure((struct apiserver_security){0});
+    f = front_new(h);
+    client = front_client(f);
+    return 0;
+}
+
+/* The client is the master's, which may do everything; what the controller asks for is judged by the
+ * rights of its own account. */
+static void a_controller_has_the_rights_of_its_account_only(void **state)
+{
+    static const char rights[] =
+        "{'apiGroups': [''], 'resources': ['pods'], 'verbs': ['create']},"
+        " {'apiGroups': ['apps'], 'resources': ['replicasets/status', 'replicasets/finalizers'], "
+        "'verbs': ['update']}";
+    CLEANUP_FREE char *ns = make_namespace(h, "own");
+    run(&replica_sets_controller);
+    put_in(h, "POST", "/apis/apps/v1/namespaces/own/replicasets", SET("web", "1"), 201);
+    for (int i = 0; i < 400; i++) {
+        CLEANUP_ANSWER struct answer a =
+            ask_ok(h, "GET", "/api/v1/namespaces/own/events", NULL, 200);
+        bool never = false;
+        if (strstr(a.text, "User \\\"system:serviceaccount:kube-system:replicaset-controller\\\" "
+                           "cannot create resource \\\"pods\\\"")) {
+            give_rules(h, NULL, "system:serviceaccount:kube-system:replicaset-controller", rights);
+            rig_expect(h, "/api/v1/namespaces/own/pods", "items.0.metadata.ownerReferences.0.name",
+                       "web");
+            return;
+        }
+        (void) loop_run_until(h->loop, &never, 5);
+    }
+    fail_msg("no Event says who may not create the pod");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +210,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_owner_that_is_gone_adopts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_refusal_is_a_condition_and_an_event, set_up, tear_down),
         cmocka_unit_test_setup_teardown(while_it_is_refused_the_status_says_so, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_controller_has_the_rights_of_its_account_only,
+                                        set_up_secure, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
