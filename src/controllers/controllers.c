@@ -52,6 +52,8 @@ enum {
     /* The accounts of controllers have their rights: access control is off, or the default roles
      * exist. */
     NEEDS_RIGHTS = 256,
+    NEEDS_WORKLOADS = 512, /* No workload controllers of others are configured. */
+    WORKLOADS = NEEDS_WHOLE_API | NEEDS_RIGHTS | NEEDS_WORKLOADS,
 };
 
 /* The controllers' configurations. */
@@ -89,15 +91,15 @@ static const struct controller_row rows[] = {
      offsetof(struct configs, services)},
     {&crd_cleanup_controller, NEEDS_WHOLE_API, 0},
     {&gc_controller, NEEDS_WHOLE_API, 0},
-    {&deployments_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
-    {&replica_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
-    {&replication_controllers_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
-    {&daemon_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
-    {&stateful_sets_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
-    {&jobs_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
-    {&cron_jobs_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
-    {&job_ttl_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
-    {&autoscalers_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&deployments_controller, WORKLOADS, 0},
+    {&replica_sets_controller, WORKLOADS, 0},
+    {&replication_controllers_controller, WORKLOADS, 0},
+    {&daemon_sets_controller, WORKLOADS, 0},
+    {&stateful_sets_controller, WORKLOADS, 0},
+    {&jobs_controller, WORKLOADS, 0},
+    {&cron_jobs_controller, WORKLOADS, 0},
+    {&job_ttl_controller, WORKLOADS, 0},
+    {&autoscalers_controller, WORKLOADS, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},
@@ -181,6 +183,7 @@ static void bootstrapped(void *ctx, const struct err *e)
     if (enable(c, NEEDS_NETWORK | vnids_of(c->plugin) |
                       (c->cfg.network_only ? 0 : NEEDS_WHOLE_API) |
                       (c->cfg.no_scheduler ? 0 : NEEDS_SCHEDULER) |
+                      (c->cfg.no_workloads ? 0 : NEEDS_WORKLOADS) |
                       (c->cfg.services ? NEEDS_SERVICES : 0) | (s ? NEEDS_ACCESS : NEEDS_RIGHTS) |
                       (s && s->ca ? NEEDS_CA : 0)) < 0) {
         return;

@@ -105,6 +105,7 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
                         .node_grace_s = m->run->config->node_grace_s,
                         .ended_pods = m->run->config->ended_pods,
                         .no_scheduler = !m->run->config->scheduler,
+                        .no_workloads = !m->run->config->workloads,
                         .services = whole ? &m->host.services : NULL,
                         .informers = m->api ? master_api_informers(m->api) : NULL,
                         .network_only = !whole},

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads by kubectl, as a member of a project, on a real master with HTTPS and access control."""
 import json
+import urllib.request
 
 import pytest
 
+from ha import Etcd, Gone, Master, PlainMaster
 from lab import wait_for
 from playkubelet import PlayKubelet
 from test_auth import Cluster
@@ -344,3 +346,85 @@ def test_a_budget_holds_evictions_back(p):
     wait_for("room", lambda: p.get("pdb", "web")["status"]["disruptionsAllowed"] == 1)
     assert p.c.ask(p.c._admin, "POST", path, eviction)[0] == 201
     wait_for("three pods again", lambda: p.get("deploy", "web")["status"].get("availableReplicas") == 3)
+
+
+# ---- leaders ----
+
+def running_controllers(master):
+    with urllib.request.urlopen(f"http://127.0.0.1:{master.port}/metrics", timeout=30) as r:
+        return {x.split('"')[1] for x in r.read().decode().splitlines() if x.startswith("controller_running{") and x.endswith(" 1")}
+
+
+def test_another_program_can_keep_the_pods(tmp_path):
+    m = PlainMaster(tmp_path)
+    ours = {"replica_sets", "replication_controllers", "deployments", "daemon_sets", "stateful_sets", "jobs", "job_ttl",
+            "cron_jobs", "autoscalers"}
+    try:
+        wait_for("all controllers", lambda: ours <= running_controllers(m))
+        m.kill()
+        m.conf["kubernetesMasterConfig"] = {"runWorkloads": False}
+        m.start()
+        wait_for("the other controllers", lambda: "gc" in running_controllers(m))
+        assert not ours & running_controllers(m)
+    finally:
+        m.kill()
+
+
+@pytest.mark.parametrize("how", ("kill", "pause"))
+def test_a_leader_that_dies_in_a_rollout_loses_and_doubles_nothing(tmp_path, how):
+    etcd = Etcd(tmp_path)
+    masters, kubelet = [], None
+    path = "/apis/apps/v1/namespaces/default/"
+
+    def call(method, path, body=None, headers=None):
+        for m in masters:
+            try:
+                if m.proc and not m.stopped:
+                    status, answer = m.call(method, path, body, headers=headers)
+                    return answer if status < 300 else None
+            except Gone:
+                pass
+        return None
+
+    def sizes():
+        """What the sets want together, and the images of the pods that are not in deletion."""
+        sets = call("GET", path + "replicasets")
+        pods = call("GET", "/api/v1/namespaces/default/pods")
+        if not sets or not pods:
+            return None, []
+        return (sum(s["spec"]["replicas"] for s in sets["items"]),
+                [p["spec"]["containers"][0]["image"] for p in pods["items"] if not p["metadata"].get("deletionTimestamp")])
+
+    def settled(image):
+        total, images = sizes()
+        assert total is None or total <= 10 + 3, total
+        return total == 10 and images == [image] * 10
+
+    try:
+        masters = [Master(tmp_path, f"tenet{i}", etcd, ttl=3) for i in range(2)]
+        for m in masters:
+            m.wait_ready()
+        leader = wait_for("a leader", lambda: next((m for m in masters if m.leads()), None))
+        kubelet = PlayKubelet(call)
+        assert call("POST", path + "deployments", workload("Deployment", replicas=10))
+        wait_for("ten pods", lambda: settled("web"))
+        for i in range(2):
+            assert call("PATCH", path + "deployments/web",
+                        {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": f"web:{i}"}]}}}},
+                        {"Content-Type": "application/strategic-merge-patch+json"})
+            wait_for("the middle of the rollout", lambda: f"web:{i}" in sizes()[1])
+            if i == 0 and how == "kill":
+                leader.kill()
+            elif i == 0:
+                leader.pause(True)
+            wait_for("the end of the rollout", lambda: settled(f"web:{i}"), 60)
+            if i == 0 and how == "pause":
+                leader.pause(False)
+        uids = {p["metadata"]["ownerReferences"][0]["uid"] for p in call("GET", "/api/v1/namespaces/default/pods")["items"]}
+        assert len(uids) == 1
+    finally:
+        if kubelet:
+            kubelet.stop()
+        for m in masters:
+            m.kill()
+        etcd.close()
