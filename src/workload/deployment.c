@@ -245,7 +245,8 @@ static struct json *make_set(const struct deployment *d, const char *name, const
     copy_annotations(d, NULL, o);
     CLEANUP_FREE char *number_text = xasprintf("%lld", (long long) revision);
     CLEANUP_FREE char *desired = xasprintf("%lld", (long long) d->r.desired);
-    CLEANUP_FREE char *most = xasprintf("%lld", (long long) (d->r.desired + d->r.surge));
+    long long bound = d->r.desired + d->r.surge;
+    CLEANUP_FREE char *most = xasprintf("%lld", bound);
     obj_set_annotation(o, DEPLOYMENT_REVISION, number_text);
     obj_set_annotation(o, DESIRED, desired);
     obj_set_annotation(o, MOST, most);
