@@ -170,6 +170,14 @@ def test_a_deployment_is_rolled_out_and_back(p):
     assert "NewReplicaSet:" in p.kubectl("describe", "deploy", "web")
 
 
+def test_a_deployment_of_an_administrator_has_one_set(p):
+    """What admission fills in for an account without rights must not make another template of it."""
+    assert p.call("POST", f"{APPS}/deployments", workload("Deployment", replicas=2))
+    p.kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    assert len(p.get("rs")["items"]) == 1
+    assert p.get("deploy", "web")["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
+
+
 def test_a_pause_holds_changes_back(p):
     deploy(p)
     p.kubectl("rollout", "pause", "deploy/web")
