@@ -416,3 +416,44 @@ def test_a_machine_without_containerd_is_told_how_to_go_on(tmp_path):
             env={**os.environ, "PATH": str(bin_dir)})
     assert r.returncode == 1
     assert "containerd is not installed (Debian package containerd)" in r.stderr and "--no-containers" in r.stderr
+
+
+def test_workloads_run_on_real_nodes(own):
+    """A Deployment rolls over, a DaemonSet has a pod on each node, a StatefulSet keeps names, a Job ends: by kubectl."""
+    def workload(version, kind, command, **spec):
+        labels = {"app": kind.lower()}
+        template = {"metadata": {"labels": labels}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [
+            {"name": "c", "image": "localhost/busybox:1", "imagePullPolicy": "IfNotPresent", "command": command}]}}
+        if kind != "Job":
+            spec["selector"] = {"matchLabels": labels}
+        else:
+            template["spec"]["restartPolicy"] = "Never"
+        own.kubectl("create", "-f", "-", input=json.dumps({
+            "apiVersion": version, "kind": kind, "metadata": {"name": "w", "namespace": "red"}, "spec": {**spec, "template": template}}))
+
+    def pods(kind):
+        return [p for p in own.objects("pods", "-n", "red", "-l", f"app={kind}") if not p["metadata"].get("deletionTimestamp")]
+
+    serve = ["/bin/httpd", "-f", "-p", "8080", "-h", "/www"]  # The constraint "restricted" gives the project's user ID.
+    try:
+        workload("apps/v1", "Deployment", serve, replicas=3)
+        own.kubectl("-n", "red", "rollout", "status", "deploy/w", "--timeout=60s")
+        before = {p["metadata"]["name"] for p in pods("deployment")}
+        own.kubectl("-n", "red", "set", "env", "deploy/w", "ROUND=2")
+        own.kubectl("-n", "red", "rollout", "status", "deploy/w", "--timeout=60s")
+        assert len(pods("deployment")) == 3 and not before & {p["metadata"]["name"] for p in pods("deployment")}
+        name = pods("deployment")[0]["metadata"]["name"]
+        assert own.kubectl("-n", "red", "exec", name, "--", "sh", "-c", "echo $ROUND").stdout == "2\n"
+        workload("apps/v1", "DaemonSet", serve)
+        own.kubectl("-n", "red", "rollout", "status", "ds/w", "--timeout=60s")
+        assert sorted(p["spec"]["nodeName"] for p in pods("daemonset")) == ["node1", "node2"]
+        workload("apps/v1", "StatefulSet", serve, replicas=2, serviceName="w")
+        own.kubectl("-n", "red", "rollout", "status", "sts/w", "--timeout=60s")
+        assert own.kubectl("-n", "red", "exec", "w-1", "--", "hostname").stdout == "w-1\n"
+        workload("batch/v1", "Job", ["/bin/sh", "-c", "echo $JOB_COMPLETION_INDEX"], completions=2, parallelism=2, completionMode="Indexed")
+        own.kubectl("-n", "red", "wait", "job/w", "--for=condition=complete", "--timeout=60s")
+        ended = own.objects("pods", "-n", "red", "-l", "job-name=w")
+        assert sorted(own.kubectl("-n", "red", "logs", p["metadata"]["name"]).stdout for p in ended) == ["0\n", "1\n"]
+    finally:
+        own.kubectl("-n", "red", "delete", "deploy,ds,sts,job", "w", "--ignore-not-found", "--cascade=foreground")
+        wait_for("all their pods to go", lambda: not own.objects("pods", "-n", "red"))
