@@ -49,12 +49,6 @@ static void add_note(struct autoscale_note **list, size_t *n, size_t *cap, int64
     *n = kept + 1;
 }
 
-void autoscale_set_condition(struct json *hpa, const char *type, const char *status,
-                             const char *reason, const char *message, int64_t now_ms)
-{
-    (void) condition_set(hpa, type, status, reason, message, now_ms);
-}
-
 /* ---- behaviour ---- */
 
 static struct rules rules_of(const struct json *hpa, bool up)
@@ -155,8 +149,8 @@ struct decision {
 static void say_limited(const struct decision *d, bool limited, const char *reason,
                         const char *text)
 {
-    autoscale_set_condition(d->o, "ScalingLimited", limited ? "True" : "False", reason, text,
-                            d->now_ms);
+    (void) condition_set(d->o, "ScalingLimited", limited ? "True" : "False", reason, text,
+                         d->now_ms);
 }
 
 static int64_t within_limits(const struct decision *d, int64_t wanted, struct autoscale_memory *m)
@@ -265,9 +259,9 @@ static void decide(struct decision *d, const struct autoscale_input *in, struct 
     int64_t wanted = 0;
     a->desired = d->current;
     if (d->current == 0) {
-        autoscale_set_condition(d->o, "ScalingActive", "False", "ScalingDisabled",
-                                "scaling is disabled since the replica count of the target is zero",
-                                d->now_ms);
+        (void) condition_set(d->o, "ScalingActive", "False", "ScalingDisabled",
+                             "scaling is disabled since the replica count of the target is zero",
+                             d->now_ms);
         return;
     }
     if (d->current > d->most || d->current < d->least) {
@@ -284,15 +278,15 @@ static void decide(struct decision *d, const struct autoscale_input *in, struct 
         }
         CLEANUP_FREE char *text =
             xasprintf("the HPA was unable to compute the replica count: %s", a->fail_text);
-        autoscale_set_condition(d->o, "ScalingActive", "False", a->fail_reason, text, d->now_ms);
+        (void) condition_set(d->o, "ScalingActive", "False", a->fail_reason, text, d->now_ms);
         return;
     }
     CLEANUP_FREE char *text =
         xasprintf("the HPA was able to successfully calculate a replica count from %s", name);
-    autoscale_set_condition(d->o, "ScalingActive", "True", "ValidMetricFound", text, d->now_ms);
+    (void) condition_set(d->o, "ScalingActive", "True", "ValidMetricFound", text, d->now_ms);
     int64_t steady = stabilize(d->hpa, wanted, d->current, m, d->now_ms);
     bool held = steady != wanted;
-    autoscale_set_condition(
+    (void) condition_set(
         d->o, "AbleToScale", "True",
         !held             ? "ReadyForNewScale"
         : steady > wanted ? "ScaleDownStabilized"
@@ -321,9 +315,8 @@ void autoscale_plan(const struct json *hpa, const struct autoscale_input *in,
                          .most = json_get_int_or(json_get(spec, "maxReplicas"), 1),
                          .now_ms = now_ms};
     *ret = (struct autoscale){.status = d.o};
-    autoscale_set_condition(d.o, "AbleToScale", "True", "SucceededGetScale",
-                            "the HPA controller was able to get the target's current scale",
-                            now_ms);
+    (void) condition_set(d.o, "AbleToScale", "True", "SucceededGetScale",
+                         "the HPA controller was able to get the target's current scale", now_ms);
     decide(&d, in, memory, ret);
     ret->scales = ret->desired != d.current;
     struct json *status = json_ensure_object(d.o, "status");
@@ -348,5 +341,5 @@ void autoscale_changed(struct autoscale *a, struct autoscale_memory *memory, int
     add_note(&memory->changes, &memory->n_changes, &memory->cap_changes, to - from, now_ms);
     time_format_s(now_ms, now);
     json_set_string(json_ensure_object(a->status, "status"), "lastScaleTime", now);
-    autoscale_set_condition(a->status, "AbleToScale", "True", "SucceededRescale", text, now_ms);
+    (void) condition_set(a->status, "AbleToScale", "True", "SucceededRescale", text, now_ms);
 }

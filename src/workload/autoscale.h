@@ -44,6 +44,3 @@ void autoscale_plan(const struct json *hpa, const struct autoscale_input *in,
 /* The target was changed from 'from' to 'to' pods: notes it, and completes the status. */
 void autoscale_changed(struct autoscale *a, struct autoscale_memory *memory, int64_t from,
                        int64_t to, int64_t now_ms);
-/* Sets a condition of 'hpa', as in condition_set. */
-void autoscale_set_condition(struct json *hpa, const char *type, const char *status,
-                             const char *reason, const char *message, int64_t now_ms);

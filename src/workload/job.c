@@ -25,11 +25,6 @@ int64_t job_index_of(const struct job *j, const struct json *pod)
     return j->indexed && s && str_to_i64(s, 0, (int64_t) j->done.n - 1, &n) == 0 ? n : -1;
 }
 
-bool job_pod_is_active(const struct workload_child *pod)
-{
-    return workload_pod_is_active(pod);
-}
-
 /* A pod that is on its way out may never say how it ended: it counts as failed, unless pods are
  * replaced only when they have ended. */
 bool job_pod_failed(const struct job *j, const struct workload_child *pod)
@@ -123,7 +118,7 @@ static bool restarts_exceed(const struct job *j)
         return false;
     }
     for (size_t i = 0; i < j->n; i++) {
-        for (size_t k = 0; k < ARRAY_SIZE(lists) && job_pod_is_active(&j->pods[i]); k++) {
+        for (size_t k = 0; k < ARRAY_SIZE(lists) && workload_pod_is_active(&j->pods[i]); k++) {
             JSON_FOREACH (s, json_path(j->pods[i].obj, "status", lists[k], NULL)) {
                 restarts += number(s, "restartCount", 0);
             }
@@ -209,7 +204,7 @@ static void delete_pod(struct job *j, const struct workload_child *pod)
 static void delete_active(struct job *j)
 {
     for (size_t i = 0; i < j->n; i++) {
-        if (job_pod_is_active(&j->pods[i])) {
+        if (workload_pod_is_active(&j->pods[i])) {
             delete_pod(j, &j->pods[i]);
         }
     }
@@ -337,9 +332,9 @@ static void create_pods(struct job *j, int64_t n)
     uint8_t *taken = xcalloc(j->done.n + 1, 1);
     for (size_t i = 0; i < j->n; i++) {
         int64_t index = job_index_of(j, j->pods[i].obj);
-        bool counts =
-            job_pod_is_active(&j->pods[i]) || (j->waits_for_end && j->pods[i].going &&
-                                               !workload_pod_has_phase(j->pods[i].obj, "Failed"));
+        bool counts = workload_pod_is_active(&j->pods[i]) ||
+                      (j->waits_for_end && j->pods[i].going &&
+                       !workload_pod_has_phase(j->pods[i].obj, "Failed"));
         if (index >= 0 && counts) {
             taken[index] = 1;
         }
@@ -386,7 +381,7 @@ static void manage(struct job *j)
     size_t n = 0;
     int64_t wanted = j->parallelism;
     for (size_t i = 0; i < j->n; i++) {
-        if (job_pod_is_active(&j->pods[i])) {
+        if (workload_pod_is_active(&j->pods[i])) {
             active[n++] = j->pods[i];
         }
     }

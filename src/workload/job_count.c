@@ -105,8 +105,8 @@ static void count_states(struct job *j)
         const struct workload_child *pod = &j->pods[i];
         bool ended = workload_pod_has_phase(pod->obj, "Succeeded") ||
                      workload_pod_has_phase(pod->obj, "Failed");
-        j->active += job_pod_is_active(pod);
-        j->ready += job_pod_is_active(pod) && workload_pod_is_ready(pod->obj);
+        j->active += workload_pod_is_active(pod);
+        j->ready += workload_pod_is_active(pod) && workload_pod_is_ready(pod->obj);
         j->terminating += pod->going && !ended;
     }
 }

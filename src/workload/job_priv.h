@@ -26,7 +26,6 @@ struct job {
 
 /* The completion index of a pod; negative: it has none in the range. */
 int64_t job_index_of(const struct job *j, const struct json *pod);
-bool job_pod_is_active(const struct workload_child *pod);
 bool job_pod_failed(const struct job *j, const struct workload_child *pod);
 /* How often pods of the index have failed, as far as the pods are known. */
 int64_t job_failures_of(const struct job *j, int64_t index);

@@ -69,7 +69,6 @@ static void create(struct workload_plan *p, const struct workload_kind *owner_ki
     json_set(o, "data", data);
     json_set_int(o, "revision", number);
     (void) workload_plan_add(p, WORKLOAD_FIRST, WORKLOAD_CREATE, &workload_revisions, name, o);
-    r->made = o;
     r->update_name = TAKE(name);
     r->update_hash = xstrdup(hash);
 }

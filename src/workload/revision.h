@@ -14,7 +14,6 @@ struct revisions {
     const struct json *update; /* That of the present template; NULL: it is created. */
     char *update_name;         /* Its name; owned. */
     char *update_hash;         /* Its hash; owned. */
-    struct json *made;         /* The body of the creation, which the plan owns; NULL: none. */
 };
 
 /* Claims the owner's revisions of 'list' (which is reordered), and finds the one of the present

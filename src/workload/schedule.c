@@ -4,6 +4,8 @@
 #define MINUTE 60
 #define HOUR 3600
 #define DAY 86400
+#define LATE_DAY 27
+#define LATE_HOUR (20 * HOUR)
 #define HORIZON (5 * 366 * (int64_t) DAY)
 
 /* The date of a day since 1970, by the proleptic Gregorian calendar. */
@@ -24,14 +26,22 @@ static bool has(uint64_t bits, unsigned i)
     return bits >> i & 1;
 }
 
-static bool is_day_due(const struct cron_schedule *c, int64_t day)
+/* How long nothing can be due from the local time on that day: up to the last days of a month, up
+ * to the evening of a day, so that no change of the offset is jumped over.  0: the day is due. */
+static int64_t skip(const struct cron_schedule *c, int64_t day, int64_t in_day)
 {
-    unsigned month, of_month,
-        weekday = (unsigned) ((day % 7 + 7 + 4) % 7); /* 1970-01-01: Thursday. */
+    unsigned month, of_month;
+    unsigned weekday = (unsigned) ((day % 7 + 7 + 4) % 7); /* 1970-01-01 was a Thursday. */
     date_of(day, &month, &of_month);
     bool by_day = has(c->days, of_month), by_weekday = has(c->weekdays, weekday);
-    return has(c->months, month) &&
-           (c->any_day || c->any_weekday ? by_day && by_weekday : by_day || by_weekday);
+    bool due = c->any_day || c->any_weekday ? by_day && by_weekday : by_day || by_weekday;
+    if (!has(c->months, month) && of_month < LATE_DAY) {
+        return (LATE_DAY - of_month) * (int64_t) DAY;
+    }
+    if (has(c->months, month) && due) {
+        return 0;
+    }
+    return in_day < LATE_HOUR ? LATE_HOUR - in_day : HOUR - in_day % HOUR;
 }
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -49,8 +59,10 @@ int64_t schedule_next(const struct cron_schedule *c, const struct tzif *zone, in
         int64_t local = t + tzif_offset(zone, t);
         int64_t day = floor_div(local, DAY), in_day = local - day * DAY;
         unsigned hour = (unsigned) (in_day / HOUR), minute = (unsigned) (in_day % HOUR / MINUTE);
-        /* Hour by hour: whole days could jump over a change of the offset. */
-        if (!has(c->hours, hour) || !is_day_due(c, day)) {
+        int64_t nothing = skip(c, day, in_day);
+        if (nothing) {
+            t += nothing;
+        } else if (!has(c->hours, hour)) {
             t += HOUR - in_day % HOUR;
         } else if (!has(c->minutes, minute)) {
             t += MINUTE - in_day % MINUTE;

@@ -9,6 +9,7 @@ from ha import Etcd, Gone, Master, PlainMaster
 from lab import wait_for
 from playkubelet import PlayKubelet
 from test_auth import Cluster
+from test_scheduler import kubelet_node
 
 APPS = "/apis/apps/v1/namespaces/red"
 
@@ -354,6 +355,27 @@ def test_a_budget_holds_evictions_back(p):
     wait_for("room", lambda: p.get("pdb", "web")["status"]["disruptionsAllowed"] == 1)
     assert p.c.ask(p.c._admin, "POST", path, eviction)[0] == 201
     wait_for("three pods again", lambda: p.get("deploy", "web")["status"].get("availableReplicas") == 3)
+
+
+def test_a_drain_moves_pods_within_their_budget(p):
+    nodes = ("n1", "n2")
+    try:
+        for name in nodes:
+            n = kubelet_node(name)
+            assert p.call("POST", "/api/v1/nodes", n)
+            assert p.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": n["status"]},
+                          {"Content-Type": "application/strategic-merge-patch+json"})
+        deploy(p, replicas=4)
+        wait_for("nodes of all pods", lambda: all(x["spec"].get("nodeName") for x in p.pods("app=web")))
+        p.kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=3")
+        wait_for("room", lambda: p.get("pdb", "web")["status"].get("disruptionsAllowed") == 1)
+        r = p.c.kubectl("drain", "n1", "--timeout=60s", check=False)
+        assert r.returncode == 0 and "node/n1 drained" in r.stdout, r
+        wait_for("four pods on the other node", lambda: p.get("deploy", "web")["status"].get("availableReplicas") == 4 and
+                 [x["spec"].get("nodeName") for x in p.pods("app=web")] == ["n2"] * 4)
+    finally:
+        for name in nodes:
+            p.call("DELETE", f"/api/v1/nodes/{name}")
 
 
 # ---- leaders ----

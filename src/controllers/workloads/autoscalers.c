@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/workloads/autoscalers.h"
 
+#include "api/condition.h"
 #include "api/obj.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -104,7 +105,7 @@ static void give_up(struct autoscalers *c, struct work *w, const char *reason, c
     struct target *t = target_of(c, work_key(w));
     CLEANUP_FREE char *text = xasprintf("the HPA controller was unable to %s: %s", what, why);
     CLEANUP(json_free) struct json *o = json_clone(t->hpa);
-    autoscale_set_condition(o, "AbleToScale", "False", reason, text, time_wall_ms());
+    (void) condition_set(o, "AbleToScale", "False", reason, text, time_wall_ms());
     say(c, t->hpa, true, reason, why);
     write_status(c, w, o);
 }

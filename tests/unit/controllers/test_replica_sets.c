@@ -173,8 +173,8 @@ static int set_up_secure(void **state)
     return 0;
 }
 
-/* The client is the master's, which may do everything; what the controller asks for is judged by the
- * rights of its own account. */
+/* The client is the master's, which may do everything; what the controller asks for is judged by
+ * the rights of its own account. */
 static void a_controller_has_the_rights_of_its_account_only(void **state)
 {
     static const char rights[] =

@@ -255,7 +255,6 @@ void world_run(struct world *w, const struct workload_kind *kind, struct json *o
             }
         }
     }
-    w->crashed = failed;
     workload_plan_done(plan);
 }
 

@@ -15,7 +15,6 @@ struct world {
     int64_t now_ms;
     uint64_t version, uids;
     unsigned failing;        /* Percentage of writes that fail. */
-    bool crashed;            /* A write has failed during the plan that was carried out last. */
     const char *refusal;     /* Not NULL: pods are not created, and why. */
     size_t created, deleted; /* Pods, by plans. */
 };
