@@ -9,6 +9,8 @@
 /* A key whose writes are not visible yet is looked at again when an object changes; this is for
  * what changes no object of the key, such as a write that was undone meanwhile. */
 #define LOOK_AGAIN_MS 100
+/* Creations of one plan that are under way at once: all controllers share one client. */
+#define MAX_BATCH 64
 
 struct behind {
     uint64_t versions[ENGINE_COPIES];
@@ -347,7 +349,7 @@ static size_t batch_end(struct run *r)
         end++;
     }
     if (creates) {
-        r->batch *= 2;
+        r->batch = MIN(r->batch * 2, MAX_BATCH);
     }
     return end;
 }

@@ -97,17 +97,34 @@ static void add_owners(struct keeper *k, size_t i, const struct json *child)
     }
 }
 
+static const char *controller_uid(const struct json *obj)
+{
+    const struct json *ref = obj ? obj_controller(obj) : NULL;
+    return ref ? json_get_text(ref, "uid") : "";
+}
+
+static bool labels_differ(const struct json *a, const struct json *b)
+{
+    const struct json *x = json_path(a, "metadata", "labels", NULL);
+    const struct json *y = json_path(b, "metadata", "labels", NULL);
+    return !x != !y || (x && !json_equal(x, y));
+}
+
 static void changed(struct keeper *k, size_t i, const char *key, const struct json *old,
                     const struct json *obj)
 {
+    bool moved = !old || !streq(controller_uid(old), controller_uid(obj));
     owned_change(&k->of_owner[i], key, old, obj);
     if (obj_is_terminating(obj)) {
         engine_is_gone(&k->engine, obj);
     }
-    if (old && obj_controller(old) && !obj_controller(obj)) {
+    if (old && moved && obj_controller(old)) {
         add_owners(k, i, old);
     }
-    add_owners(k, i, obj);
+    /* An object that nothing controls concerns others only when they may adopt it now. */
+    if (obj_controller(obj) || moved || labels_differ(old, obj)) {
+        add_owners(k, i, obj);
+    }
 }
 
 static void deleted(struct keeper *k, size_t i, const char *key, const struct json *obj)
