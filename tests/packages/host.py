@@ -99,6 +99,7 @@ class Host:
         subprocess.run(["cp", "-a", "--reflink=auto", BUILT / "host", self.root], check=True)
         self.prepare()
         self.process = None
+        self.kubeconfig = "/etc/tenet/node.kubeconfig"
 
     def prepare(self):
         """A link with an address and a default route, as a host has them; and apt's only source is a folder."""
@@ -197,7 +198,7 @@ class Host:
 
     def argv(self, command):
         return ["nsenter", "-t", str(self.first()), "-a", "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8",
-                "DEBIAN_FRONTEND=noninteractive", "KUBECONFIG=/etc/tenet/node.kubeconfig", "sh", "-c", f"cd /srv; {command}"]
+                "DEBIAN_FRONTEND=noninteractive", f"KUBECONFIG={self.kubeconfig}", "sh", "-c", f"cd /srv; {command}"]
 
     def run(self, command, timeout=240, **kw):
         return subprocess.run(self.argv(command), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,

@@ -33,11 +33,11 @@ def host():
 
 
 def readme():
-    """The commands of README.md for real hosts, as they are there."""
+    """The commands of README.md for real hosts, as they are there: the installation, with tenet setup, by hand."""
     text = (ROOT / "README.md").read_text()
     part = re.search(r"^## On real hosts\n(.*?)^## ", text, re.S | re.M)[1]
-    block = re.search(r"\n\n((?:    .*\n)+)", part)[1]
-    return [re.sub(r"\s+#.*", "", line.strip()).replace("sudo ", "") for line in block.splitlines()]
+    blocks = re.findall(r"\n\n((?:    .*\n)+)", part)
+    return [[re.sub(r"\s+#.*", "", line.strip()).replace("sudo ", "") for line in block.splitlines()] for block in blocks]
 
 
 def offer(host, *which):
@@ -61,9 +61,9 @@ def load_image(host):
 
 
 def become_node(host):
-    """What README.md says after the packages are installed; the release before had no socket for the API."""
+    """What README.md says to do by hand after the packages are installed; the release before had no socket for the API."""
     load_image(host)
-    for command in readme()[1:]:
+    for command in readme()[2]:
         host.sh(command if NEW in host.installed().values() else command.replace("tenet-master.socket ", ""))
     wait_for("the node", lambda: "node1" in host.sh("tenet get nodes", check=False))
 
@@ -124,8 +124,7 @@ def test_a_host_from_its_first_package_to_the_purge(host):
     files, processes = host.files(), host.processes()
     offer(host, NEW)
     began = time.monotonic()
-    commands = readme()
-    host.sh("cd /srv/repository; " + commands[0])
+    host.sh("cd /srv/repository; " + readme()[0][0])
     assert host.installed() == {p: NEW for p in PACKAGES}
     assert host.sh("systemctl is-enabled tenet-master tenet-node tenet-kubelet", check=False).split() == ["disabled"] * 3
     become_node(host)
@@ -163,6 +162,45 @@ def test_a_host_from_its_first_package_to_the_purge(host):
     assert not {f for f in left if "tenet" in f or f.startswith(("/etc/cni", "/opt", "/var/log/pods"))}, sorted(left)
     record("files that other packages leave", sorted(left))
     assert sorted(files - host.files()) == []
+
+
+def test_setup_makes_a_host_a_master_and_a_node(host):
+    files, processes = host.files(), host.processes()
+    offer(host, NEW)
+    host.sh("cd /srv/repository; " + readme()[0][0])
+    load_image(host)
+    check, master, node = readme()[1]
+    began = time.monotonic()
+    host.sh(check)
+    said = host.sh(master)
+    token, address = re.search(r"tenet setup node --join (\S+) (\S+)", said).groups()
+    host.sh(node.replace("TOKEN", token).replace("HOST:PORT", address))
+    host.kubeconfig = "/var/lib/tenet/pki/admin.kubeconfig"
+    wait_for("the account of pods", lambda: "default" in host.sh("tenet get serviceaccounts -n default", check=False))
+    one, two = two_pods(host)
+    wait_for("the pods to reach each other", lambda: one.reaches(two))
+    record("setup to first pod connected, s", round(time.monotonic() - began, 1))
+    assert "Forbidden" in host.sh("KUBECONFIG=/etc/tenet/node.kubeconfig tenet get secrets -n kube-system", check=False)
+
+    # Run again, nothing changes, and after a restart of the host all is as it was.
+    before = host.sh("find /etc/tenet /var/lib/tenet/pki /etc/systemd -type f -exec sha256sum {} + | sort")
+    host.sh(master)
+    assert host.sh("find /etc/tenet /var/lib/tenet/pki /etc/systemd -type f -exec sha256sum {} + | sort") == before
+    host.reboot()
+    for pod in (one, two):
+        wait_for("the container to run again", lambda: host.pid_here(pod.word))
+        pod.wait()
+    wait_for("the pods to reach each other", lambda: one.reaches(two))
+
+    host.sh("tenet delete pod one two -n default")
+    wait_for("the pods to be gone", lambda: not host.pid_here(one.word) and not host.pid_here(two.word))
+    host.sh("tenet setup remove --purge")
+    assert not [p for p in host.processes() if p.startswith("tenet")]
+    assert "br0" not in host.sh("ovs-vsctl show") and "tenet" not in host.sh("nft list tables")
+    host.sh("apt-get -q purge 'tenet*' && apt-get -q autoremove --purge")
+    assert host.processes() == processes
+    left = {line[2:] for line in host.files() - files}
+    assert not {f for f in left if "tenet" in f or f.startswith(("/etc/cni", "/opt", "/var/log/pods"))}, sorted(left)
 
 
 # ---- upgrade and downgrade ----
