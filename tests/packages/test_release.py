@@ -22,7 +22,9 @@ VERSION = NEW.split("-")[0]
 FILES = {
     "tenet": {"usr/bin/tenet", "usr/libexec/tenet/tenet-cni", "usr/libexec/tenet/tenet-pause",
               "usr/share/bash-completion/completions/tenet", "usr/share/fish/vendor_completions.d/tenet.fish",
-              "usr/share/lintian/overrides/tenet", "usr/share/tenet/kubernetes/crds.yaml", "usr/share/tenet/kubernetes/rbac.yaml",
+              "usr/share/lintian/overrides/tenet", "usr/share/tenet/grafana/tenet.json",
+              "usr/share/tenet/prometheus/prometheus.yml", "usr/share/tenet/prometheus/rbac.yaml",
+              "usr/share/tenet/prometheus/tenet.rules.yml", "usr/share/tenet/kubernetes/crds.yaml", "usr/share/tenet/kubernetes/rbac.yaml",
               "usr/share/zsh/vendor-completions/_tenet"},
     "tenet-master": {"etc/tenet/master-config.yaml", "lib/systemd/system/tenet-apiserver.service",
                      "lib/systemd/system/tenet-apiserver.socket", "lib/systemd/system/tenet-certs.service",
