@@ -331,10 +331,10 @@ def changed_package(version, name, conffile):
 
 
 def test_a_changed_conffile_stays_the_administrators(host):
-    with_master(host)
+    with_master(host, NEW)
     config = host.root / "etc/tenet/master-config.yaml"
     config.write_text(config.read_text().replace("mtu: 1450", "mtu: 1400"))
-    host.sh("systemctl restart tenet-master && " + MASTER.format(NEW))
+    host.sh("systemctl restart tenet-master")
     assert "mtu: 1400" in config.read_text() and keeps_its_data(host)
     (host.root / "srv/later.deb").write_bytes(changed_package(f"{NEW}.1", "tenet-master", "etc/tenet/master-config.yaml"))
     # Nobody answers dpkg's question: it stops, says which file it asked about, and leaves the file as it is.
