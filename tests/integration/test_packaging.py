@@ -33,7 +33,10 @@ def fill(tree):
 
 
 def without_root(tree, *argv):
-    env = {**os.environ, "PATH": f"{tree}/closed:{os.environ['PATH']}", "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    # These tests may have been started by make, and this make is not a part of that one.
+    made = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+    env = {k: v for k, v in os.environ.items() if k not in made}
+    env |= {"PATH": f"{tree}/closed:{os.environ['PATH']}", "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run([*NOBODY, *argv], cwd=tree, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
 
 
