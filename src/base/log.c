@@ -24,7 +24,7 @@ static int format_now = -1; /* enum log_format; -1: not set yet. */
 enum log_format { FORMAT_TEXT, FORMAT_JSON };
 
 static const char *const level_names[LOG_LEVEL_MAX] = {"error", "warn", "info", "debug"};
-static const unsigned level_priorities[LOG_LEVEL_MAX] = {3, 4, 6, 7}; /* Of syslog(3). */
+static const unsigned level_priorities[LOG_LEVEL_MAX] = {3, 4, 6, 7}; /* Priorities of syslog(3). */
 static const char *const level_tags[LOG_LEVEL_MAX] = {"ERROR", "WARN", "INFO", "DEBUG"};
 
 static int level_from(const char *s, size_t n)

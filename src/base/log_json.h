@@ -18,7 +18,7 @@
 struct log_json {
     const char *stamp; /* RFC 3339, UTC. */
     const char *level; /* "error", "warn", "info", "debug" */
-    unsigned priority; /* Of syslog(3): 3, 4, 6, 7. */
+    unsigned priority; /* The priority of syslog(3): 3, 4, 6, 7. */
     const char *module, *text;
     unsigned suppressed; /* Lines that the limit left out before this one; 0: none. */
 };

@@ -176,7 +176,7 @@ static bool fits(const struct scc_question *q, const struct scc *s, const struct
     if (q->mode == SCC_FILLS_EPHEMERAL) {
         (void) scc_fill(&p, pod, SCC_EPHEMERAL_CONTAINERS);
     }
-    /* What is only unset is not told as a fault of the pod. */
+    /* Settings are filled in first, so that a refusal does not name one that is only unset. */
     bool changed = scc_fill(&p, pod, SCC_WHOLE_POD);
     scc_check(&p, pod, q->path, &causes);
     if (!json_get_bool(json_get(rights, "allowPrivilegedContainer"), false)) {

@@ -15,10 +15,10 @@ struct scc_set *scc_set_new(struct cache *c);
 struct scc_set *scc_set_free(struct scc_set *set);
 size_t scc_set_count(struct scc_set *set);
 
-/* What may be filled in. */
+/* The settings of a pod that constraints may fill in. */
 enum scc_mode {
     SCC_FILLS,           /* Unset settings: the pod is being created, or only a question. */
-    SCC_FILLS_EPHEMERAL, /* Those of ephemeral containers alone. */
+    SCC_FILLS_EPHEMERAL, /* Unset settings of ephemeral containers alone. */
     SCC_AS_IS,           /* Nothing: constraints that would change the pod do not fit. */
 };
 

@@ -18,7 +18,7 @@ static const char *const keys[] = {SCC_UIDS_ANNOTATION, SCC_GROUPS_ANNOTATION,
 struct uids {
     struct apiserver *server;
     struct scc_blocks blocks;
-    const struct cache_kind *kind; /* Of Namespaces. */
+    const struct cache_kind *kind; /* The kind Namespace. */
     /* For each block, how many namespaces, claims and writes under way have it; 255: more. */
     uint8_t *holders;
     struct cache_subscriber subscriber;
@@ -155,7 +155,7 @@ static int reserve(struct uids *u, struct uids_write *w, unsigned skip, const ch
 void uids_drop(struct uids *u, struct uids_write *w)
 {
     if (w->reserves) {
-        release(u, w->block); /* What was stored is in the cache by now. */
+        release(u, w->block); /* If the write succeeded, the cache holds the block. */
     }
     for (size_t i = 0; i < w->n_claims; i++) {
         free((char *) w->claims[i].key);

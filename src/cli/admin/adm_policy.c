@@ -63,7 +63,7 @@ struct policy {
     const char *scc;
     char *role;         /* The ClusterRole, and the name of the binding. */
     const char *ns;     /* NULL: the right holds in the whole cluster. */
-    struct json *names; /* As they were given: an array. */
+    struct json *names; /* An array of the users or groups, in the order of the command line. */
     struct json *subjects;
     struct err error; /* Of the last request. */
     /* Of the options: */

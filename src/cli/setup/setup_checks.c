@@ -10,8 +10,6 @@
 
 #define MIB (1024 * 1024LL)
 #define GIB (1024 * MIB)
-/* 2026-01-01: a clock before it was never set. */
-#define TIME_MIN_MS 1767225600000LL
 #define CNI_NAME "80-openshift-network.conf"
 #define VXLAN_LINK "vxlan_tenet"
 #define TCP_LISTEN 0x0a
@@ -35,7 +33,7 @@ static struct setup_finding *next(struct context *c, enum setup_level level, con
 }
 
 #define FOUND(r, ...) snprintf((r)->found, sizeof(r)->found, __VA_ARGS__)
-#define TODO(r, ...) snprintf((r)->todo, sizeof(r)->todo, __VA_ARGS__)
+#define REMEDY(r, ...) snprintf((r)->todo, sizeof(r)->todo, __VA_ARGS__)
 
 static uint32_t address_of(const struct context *c)
 {
@@ -49,7 +47,7 @@ static void check_root(struct context *c)
     struct setup_finding *r = next(c, c->f->root ? SETUP_OK : SETUP_FAIL, "privileges");
     FOUND(r, "%s", c->f->root ? "root" : "not root");
     if (!c->f->root) {
-        TODO(r, "run it as root");
+        REMEDY(r, "run it as root");
     }
 }
 
@@ -58,7 +56,7 @@ static void check_init(struct context *c)
     struct setup_finding *r = next(c, c->f->systemd ? SETUP_OK : SETUP_WARN, "service manager");
     FOUND(r, "%s", c->f->systemd ? "systemd" : "no systemd");
     if (!c->f->systemd) {
-        TODO(r, "start the programs by hand; setup prints the commands");
+        REMEDY(r, "start the programs by hand; setup prints the commands");
     }
 }
 
@@ -70,8 +68,9 @@ static void check_name(struct context *c)
     struct setup_finding *r = next(c, why || local ? SETUP_FAIL : SETUP_OK, "host name");
     FOUND(r, "%.200s", *name ? name : "none");
     if (why || local) {
-        TODO(r, "give the host a name of its own (hostnamectl set-hostname NAME), or --node-name%s",
-             local ? ": the name of a node is unique in its cluster" : "");
+        REMEDY(r,
+               "give the host a name of its own (hostnamectl set-hostname NAME), or --node-name%s",
+               local ? ": the name of a node is unique in its cluster" : "");
     }
 }
 
@@ -83,7 +82,7 @@ static void check_kernel(struct context *c)
     struct setup_finding *r = next(c, level, "kernel");
     FOUND(r, "%s", f->kernel);
     if (old) {
-        TODO(r, "Linux 5.10 is the oldest that nodes run on: install a newer one");
+        REMEDY(r, "Linux 5.10 is the oldest that nodes run on: install a newer one");
     }
 }
 
@@ -106,7 +105,7 @@ static void check_features(struct context *c)
     if (!c->f->features_tried) {
         struct setup_finding *r = next(c, SETUP_WARN, "kernel: features");
         FOUND(r, "not tried: %s", c->f->features_error);
-        TODO(r, "run it as root, in the host's namespaces");
+        REMEDY(r, "run it as root, in the host's namespaces");
         return;
     }
     for (size_t i = 0; i < SETUP_N_FEATURES; i++) {
@@ -120,7 +119,7 @@ static void check_features(struct context *c)
                                        rows[i].what);
         FOUND(r, "%s", has ? "works" : "missing");
         if (!has) {
-            TODO(r, "%s", rows[i].missing);
+            REMEDY(r, "%s", rows[i].missing);
         }
     }
 }
@@ -142,14 +141,14 @@ static void check_tools(struct context *c)
         struct setup_finding *r = next(c, has ? SETUP_OK : SETUP_FAIL, rows[i].name);
         FOUND(r, "%s", has ? "installed" : "not installed");
         if (!has) {
-            TODO(r, "apt-get install %s%s", rows[i].package,
-                 rows[i].ovs ? ", or --datapath ebpf" : "");
+            REMEDY(r, "apt-get install %s%s", rows[i].package,
+                   rows[i].ovs ? ", or --datapath ebpf" : "");
         }
     }
     struct setup_finding *r = next(c, c->f->cni_plugin ? SETUP_OK : SETUP_FAIL, "tenet-cni");
     FOUND(r, "%s", c->f->cni_plugin ? "installed" : "not installed");
     if (!c->f->cni_plugin) {
-        TODO(r, "install it with tenet: the container runtime calls it");
+        REMEDY(r, "install it with tenet: the container runtime calls it");
     }
 }
 
@@ -163,9 +162,9 @@ static void check_ovs(struct context *c)
     FOUND(r, "%s, %s", f->ovs_answers ? "runs" : "does not run",
           f->ovs_module ? "datapath in the kernel" : "datapath in userspace (no kernel module)");
     if (!f->ovs_answers) {
-        TODO(r, "%s",
-             f->systemd ? "tenet-node starts it (systemctl start openvswitch-switch)"
-                        : "start ovsdb-server and ovs-vswitchd (ovs-ctl start)");
+        REMEDY(r, "%s",
+               f->systemd ? "tenet-node starts it (systemctl start openvswitch-switch)"
+                          : "start ovsdb-server and ovs-vswitchd (ovs-ctl start)");
     }
 }
 
@@ -174,15 +173,15 @@ static void check_ovs(struct context *c)
 static void check_clock(struct context *c)
 {
     char now[TIME_TEXT_SIZE];
-    bool early = c->f->now_ms < TIME_MIN_MS;
+    bool early = time_is_unset(c->f->now_ms);
     bool synced = c->f->clock_synced;
     struct setup_finding *r = next(c, early ? SETUP_FAIL : synced ? SETUP_OK : SETUP_WARN, "clock");
     time_format_s(c->f->now_ms, now);
     FOUND(r, "%s, %s", now, synced ? "synchronized" : "not synchronized");
     if (early) {
-        TODO(r, "set the clock (date -s): certificates would be from the past");
+        REMEDY(r, "set the clock (date -s): certificates would be from the past");
     } else if (!synced) {
-        TODO(r, "run systemd-timesyncd or chrony: certificates need clocks that agree");
+        REMEDY(r, "run systemd-timesyncd or chrony: certificates need clocks that agree");
     }
 }
 
@@ -194,9 +193,9 @@ static void check_zone(struct context *c)
     FOUND(r, "%s%s", *zone ? zone : "none (/etc/localtime)",
           c->f->rtc_local ? ", the hardware clock has local time" : "");
     if (c->f->rtc_local) {
-        TODO(r, "timedatectl set-local-rtc 0: the clock jumps at each start otherwise");
+        REMEDY(r, "timedatectl set-local-rtc 0: the clock jumps at each start otherwise");
     } else if (!good) {
-        TODO(r, "timedatectl set-timezone Etc/UTC; logs are in UTC whatever the zone is");
+        REMEDY(r, "timedatectl set-timezone Etc/UTC; logs are in UTC whatever the zone is");
     }
 }
 
@@ -219,13 +218,13 @@ static void check_disk(struct context *c)
           f->disk_read_only ? ", read-only" : "", f->disk_remote ? ", of a file server" : "",
           inodes ? ", few inodes" : "");
     if (f->disk_read_only) {
-        TODO(r, "mount it with write access");
+        REMEDY(r, "mount it with write access");
     } else if (remote) {
-        TODO(r, "the database needs a local disk: locks of file servers are not reliable");
+        REMEDY(r, "the database needs a local disk: locks of file servers are not reliable");
     } else if (f->disk_free < good) {
-        TODO(r, "make room: the registry, logs and images grow");
+        REMEDY(r, "make room: the registry, logs and images grow");
     } else if (inodes) {
-        TODO(r, "remove small files, or make the file system anew with more inodes");
+        REMEDY(r, "remove small files, or make the file system anew with more inodes");
     }
 }
 
@@ -241,9 +240,9 @@ static void check_memory(struct context *c)
     FOUND(r, "%lld MiB, %lld MiB available", (long long) (f->memory / MIB),
           (long long) (f->memory_available / MIB));
     if (f->memory_available < least) {
-        TODO(r, "stop other programs, or give the host more memory");
+        REMEDY(r, "stop other programs, or give the host more memory");
     } else if (f->memory < good) {
-        TODO(r, "512 MiB are the least for more than a few pods");
+        REMEDY(r, "512 MiB are the least for more than a few pods");
     }
 }
 
@@ -267,11 +266,11 @@ static void check_address(struct context *c)
     struct setup_finding *r = next(c, net && !loopback ? SETUP_OK : SETUP_FAIL, "address");
     if (!address) {
         FOUND(r, "no link has a default route");
-        TODO(r, "give the address at which other hosts reach this one: --address ADDRESS");
+        REMEDY(r, "give the address at which other hosts reach this one: --address ADDRESS");
     } else if (!net || loopback) {
         FOUND(r, "%s %s", IP4_TEXT(address),
               loopback ? "is loopback" : "is not an address of this host");
-        TODO(r, "give one of this host's addresses: --address ADDRESS");
+        REMEDY(r, "give one of this host's addresses: --address ADDRESS");
     } else {
         FOUND(r, "%s on %s", IP4_TEXT(address), net->ifname);
     }
@@ -303,10 +302,10 @@ static void check_networks(struct context *c)
     struct setup_finding *r = next(c, bad ? SETUP_FAIL : SETUP_OK, "networks");
     if (bad) {
         FOUND(r, "%.250s", e.text);
-        TODO(r, "%s",
-             c->w->roles & SETUP_MASTER
-                 ? "choose others: --cluster-network CIDR:BITS, --service-network CIDR"
-                 : "remove that network from this host, or set up the cluster with others");
+        REMEDY(r, "%s",
+               c->w->roles & SETUP_MASTER
+                   ? "choose others: --cluster-network CIDR:BITS, --service-network CIDR"
+                   : "remove that network from this host, or set up the cluster with others");
     } else {
         FOUND(r, "%s for pods and %s for services are free",
               n->n_ranges ? PREFIX_TEXT(n->ranges[0].cidr) : "none", PREFIX_TEXT(n->service));
@@ -338,9 +337,9 @@ static void check_mtu(struct context *c)
         FOUND(r, "%u on %s, pods have %u", mtu, net->ifname, pods);
     }
     if (pods > most || less) {
-        TODO(r, "pods need %u bytes less than the link: %s %u", SDN_VXLAN_OVERHEAD,
-             c->w->roles & SETUP_MASTER ? "--mtu" : "networkConfig.mtu of the masters is to be",
-             most);
+        REMEDY(r, "pods need %u bytes less than the link: %s %u", SDN_VXLAN_OVERHEAD,
+               c->w->roles & SETUP_MASTER ? "--mtu" : "networkConfig.mtu of the masters is to be",
+               most);
     }
 }
 
@@ -368,8 +367,8 @@ static void check_port(struct context *c, bool udp, uint32_t address, uint16_t p
     FOUND(r, "%s %s", taken->tenet ? "used by" : "taken by",
           *taken->owner ? taken->owner : "the kernel or another namespace's program");
     if (!taken->tenet) {
-        TODO(r, "%s needs it: stop that program%s%s", use, *option ? ", or choose another: " : "",
-             option);
+        REMEDY(r, "%s needs it: stop that program%s%s", use, *option ? ", or choose another: " : "",
+               option);
     }
 }
 
@@ -388,8 +387,9 @@ static void check_vxlan_port(struct context *c)
         struct setup_finding *r = next(c, own ? SETUP_OK : SETUP_FAIL, what);
         FOUND(r, "used by the link %s", l->name);
         if (!own) {
-            TODO(r, "VXLAN needs it: ip link del %s, or set networkConfig.vxlanPort on the masters",
-                 l->name);
+            REMEDY(r,
+                   "VXLAN needs it: ip link del %s, or set networkConfig.vxlanPort on the masters",
+                   l->name);
         }
         return;
     }
@@ -427,10 +427,10 @@ static void check_cni(struct context *c)
         bool first = strcmp(name, own) < 0;
         struct setup_finding *r = next(c, first ? SETUP_FAIL : SETUP_WARN, "other CNI");
         FOUND(r, "/etc/cni/net.d/%.200s", name);
-        TODO(r, "%s",
-             first ? "move it away: the runtime takes the first file, and pods would not get "
-                     "Tenet's network"
-                   : "move it away: the runtime uses it while tenet-node is stopped");
+        REMEDY(r, "%s",
+               first ? "move it away: the runtime takes the first file, and pods would not get "
+                       "Tenet's network"
+                     : "move it away: the runtime uses it while tenet-node is stopped");
         any = true;
     }
     static const struct {
@@ -444,7 +444,7 @@ static void check_cni(struct context *c)
             if (str_has_prefix(c->f->links[i].name, links[k].prefix)) {
                 struct setup_finding *r = next(c, SETUP_WARN, "other network");
                 FOUND(r, "link %s of %s", c->f->links[i].name, links[k].owner);
-                TODO(r, "remove that network first: its rules may drop packets of pods");
+                REMEDY(r, "remove that network first: its rules may drop packets of pods");
                 any = true;
             }
         }
@@ -478,8 +478,8 @@ static void check_bridges(struct context *c)
             struct setup_finding *r = next(c, SETUP_FAIL, bridge ? "bridge" : "link");
             FOUND(r, "%s is %s", l->name,
                   bridge ? "a Linux bridge of this host" : "a tun device of another program (VPN)");
-            TODO(r, bridge ? "rename it (ip link set br0 name NAME), or set ovs.bridge"
-                           : "let that program use another name: the gateway of pods is tun0");
+            REMEDY(r, bridge ? "rename it (ip link set br0 name NAME), or set ovs.bridge"
+                             : "let that program use another name: the gateway of pods is tun0");
             any = true;
         }
     }
@@ -497,7 +497,7 @@ static void check_firewall(struct context *c)
           : c->f->ufw     ? "ufw is active"
                           : "no firewalld, no ufw");
     if (any) {
-        TODO(r, "open the ports that setup prints at its end");
+        REMEDY(r, "open the ports that setup prints at its end");
     }
 }
 
@@ -511,8 +511,8 @@ static void check_runtime(struct context *c)
                                    "container runtime");
     FOUND(r, "%s", has ? c->f->runtime : "none");
     if (!has) {
-        TODO(r, "install containerd or CRI-O and start it: without it the node has a network and "
-                "no containers");
+        REMEDY(r, "install containerd or CRI-O and start it: without it the node has a network and "
+                  "no containers");
     }
 }
 
@@ -525,7 +525,7 @@ static void check_etcd(struct context *c)
     struct setup_finding *r = next(c, bad ? SETUP_FAIL : SETUP_OK, "etcd");
     FOUND(r, "%s", bad ? c->f->etcd_error : "answers");
     if (bad) {
-        TODO(r, "start etcd 3.4 or newer at the addresses of --etcd");
+        REMEDY(r, "start etcd 3.4 or newer at the addresses of --etcd");
     }
 }
 
