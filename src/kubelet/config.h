@@ -9,6 +9,10 @@
 #include "pod/evict.h"
 #include "wire/options.h"
 
+/* The default of rootDir, and what it was in release 0.1.0 (kubelet/agent/root_dir.h). */
+#define ROOT_DIR_DEFAULT "/var/lib/tenet-kubelet"
+#define ROOT_DIR_OF_0_1 "/var/lib/tenet/kubelet"
+
 struct kubelet_config {
     char *node_name;  /* NULL: the host's name. */
     char *node_ip;    /* NULL: the address of the link with the default route. */

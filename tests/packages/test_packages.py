@@ -71,7 +71,9 @@ def become_node(host):
 class Pod:
     def __init__(self, host, name, seconds):
         self.host, self.name, self.word = host, name, str(seconds)
-        spec = {**POD["spec"], "containers": [{"name": "c", "image": containerd.IMAGE, "command": ["/bin/sleep", self.word]}]}
+        spec = {**POD["spec"], "volumes": [{"name": "data", "emptyDir": {}}, {"name": "memory", "emptyDir": {"medium": "Memory"}}],
+                "containers": [{"name": "c", "image": containerd.IMAGE, "command": ["/bin/sleep", self.word],
+                                "volumeMounts": [{"name": "data", "mountPath": "/data"}, {"name": "memory", "mountPath": "/memory"}]}]}
         (host.root / f"srv/{name}.json").write_text(json.dumps({**POD, "metadata": {"name": name, "namespace": "default"}, "spec": spec}))
         host.sh(f"tenet create -f /srv/{name}.json")
 
@@ -97,6 +99,15 @@ class Pod:
 
     def reaches(self, other):
         return subprocess.run(self.argv(["ping", "-q", "-c", "1", "-W", "2", other.ip]), stdout=subprocess.DEVNULL).returncode == 0
+
+
+    def write(self, path, text):
+        pathlib.Path(f"/proc/{self.pid}/root{path}").write_text(text)
+
+    def volume(self, name):
+        """The folder of a volume as the host has it, where the kubelet of the newer release keeps it."""
+        return f"/var/lib/tenet-kubelet/pods/{self.host.json('pod', self.name, '-n default')['metadata']['uid']}/volumes/" \
+               f"kubernetes.io~empty-dir/{name}"
 
 
 def two_pods(host):
@@ -211,6 +222,8 @@ def test_an_upgrade_and_a_downgrade_lose_no_packet_and_touch_no_pod(host):
     become_node(host)
     one, two = two_pods(host)
     pids = [p.pid for p in (one, two)]
+    for name in ("data", "memory"):
+        one.write(f"/{name}/file", f"in {name}")
     echo = traffic.start(two.popen, traffic.RECEIVER, 7000)
     sender = traffic.start(one.popen, traffic.SENDER, two.ip, 7000, 500, traffic.WINDOW)
     server = traffic.start(two.popen, traffic.ECHO, 7001)
@@ -224,6 +237,9 @@ def test_an_upgrade_and_a_downgrade_lose_no_packet_and_touch_no_pod(host):
             after = host.sh("systemctl show -P ActiveEnterTimestampMonotonic tenet-master tenet-node tenet-kubelet").split()
             assert all(int(b) > int(a) for a, b in zip(starts, after)), "each service was restarted"
             wait_for("the kubelet to report", lambda: one.status()["phase"] == "Running")
+            # The older release had its folder elsewhere, and finds it by a link.
+            for name in ("data", "memory"):
+                assert host.sh(f"cat {one.volume(name)}/file") == f"in {name}"
     finally:
         code, said = traffic.finish(talker)
         counts = json.loads(traffic.finish(sender)[1].splitlines()[-1])
@@ -362,6 +378,41 @@ def test_a_clock_in_1970_is_said_and_loses_nothing(host):
     (folder / "clock.conf").unlink()
     host.sh("systemctl daemon-reload && systemctl restart tenet-master")
     assert keeps_its_data(host) and host.json("configmap", "early", "-n default")["data"] == {"k": "v"}
+
+
+def test_a_registry_of_an_older_schema_is_copied_and_migrated(host):
+    with_master(host)
+    host.sh("systemctl stop tenet-master")
+    path = host.root / "var/lib/private/tenet/registry.db"
+    with sqlite3.connect(path) as db:
+        rows = db.execute("SELECT rev, prev_rev, key, value FROM change ORDER BY rev").fetchall()
+        newest = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    # As the first development versions wrote it: no checksums.
+    owner, mode = path.stat(), path.stat().st_mode
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE change (rev INTEGER PRIMARY KEY, prev_rev INTEGER NOT NULL, key TEXT NOT NULL, value BLOB) STRICT")
+        db.executemany("INSERT INTO change VALUES (?, ?, ?, ?)", rows)
+        db.execute("PRAGMA application_id = 0x54656e65")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+    os.chown(path, owner.st_uid, owner.st_gid)
+    path.chmod(mode & 0o777)
+
+    host.sh(MASTER.format(NEW) + " && systemctl start tenet-master")
+    assert keeps_its_data(host) and "database gets checksums" in host.journal("tenet-master")
+    host.sh("systemctl stop tenet-master")
+    copy = host.root / f"var/backups/tenet/registry-0001-{OLD}.db"
+    for file, schema in ((copy, 1), (path, newest)):
+        db = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+        assert db.execute("PRAGMA user_version").fetchone()[0] == schema
+        assert db.execute("SELECT rev, prev_rev, key, value FROM change ORDER BY rev").fetchall()[:len(rows)] == rows
+        db.close()
+    # The copy is a registry that the newer program opens as well.
+    host.sh(f"tenet store restore --force {copy.relative_to(host.root)} --config /etc/tenet/master-config.yaml".replace(" var/", " /var/"))
+    host.sh("systemctl start tenet-master")
+    assert keeps_its_data(host)
 
 
 def test_a_registry_of_a_newer_version_is_refused_and_left_as_it_is(host):

@@ -234,7 +234,16 @@ static int purge_kubelet(const struct removal *m, struct err *e)
     CLEANUP_FREE char *path = xasprintf("%s/kubelet-config.yaml", m->s.etc);
     kubelet_config_init(&c);
     int r = access(path, F_OK) < 0 ? 0 : kubelet_config_load(&c, path, e);
-    return r < 0 || *m->s.prefix ? r : purge_dir(c.root_dir, e);
+    if (r < 0 || *m->s.prefix) {
+        return r;
+    }
+    char target[sizeof ROOT_DIR_DEFAULT];
+    ssize_t n = readlink(ROOT_DIR_OF_0_1, target, sizeof target);
+    if (n == (ssize_t) strlen(ROOT_DIR_DEFAULT) && !memcmp(target, ROOT_DIR_DEFAULT, (size_t) n) &&
+        unlink(ROOT_DIR_OF_0_1) < 0) {
+        return err_sys(e, -errno, "remove the link %s", ROOT_DIR_OF_0_1);
+    }
+    return purge_dir(c.root_dir, e);
 }
 
 static int remove_node(struct removal *m, struct err *e)

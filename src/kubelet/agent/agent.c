@@ -9,6 +9,7 @@
 #include "kubelet/agent/image_gc.h"
 #include "kubelet/agent/lease.h"
 #include "kubelet/agent/node_status.h"
+#include "kubelet/agent/root_dir.h"
 #include "kubelet/agent/serve.h"
 #include "kubelet/agent/shutdown.h"
 #include "kubelet/pods/workers.h"
@@ -24,7 +25,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -581,25 +581,16 @@ static void on_hup(void *ctx)
     log_info("log levels read again", "logLevel=%s", c.log_level ? c.log_level : "(unchanged)");
 }
 
-/* One kubelet for a root directory.  The kernel releases the lock when the process ends. */
-static int take_lock(struct kubelet *k, struct err *e)
+static int take_root_dir(struct kubelet *k, struct err *e)
 {
     const char *dir = k->cfg->root_dir;
-    int r = dir_make(dir, 0750, e);
-    CLEANUP_FREE char *path = xasprintf("%s/kubelet.lock", dir);
-    if (r < 0) {
-        return err_prefix(e, "rootDir");
+    bool moved = false;
+    int r = root_dir_take(dir, streq(dir, ROOT_DIR_DEFAULT) ? ROOT_DIR_OF_0_1 : NULL, &k->lock_fd,
+                          &moved, e);
+    if (moved) {
+        log_info("root directory moved", "from=%s to=%s", ROOT_DIR_OF_0_1, dir);
     }
-    k->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (k->lock_fd < 0) {
-        return err_sys(e, -errno, "open %s", path);
-    }
-    if (flock(k->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-        return errno == EWOULDBLOCK
-                   ? err_set(e, -EBUSY, "rootDir: %s is in use by another kubelet", dir)
-                   : err_sys(e, -errno, "lock %s", path);
-    }
-    return 0;
+    return r;
 }
 
 static int find_address(struct kubelet *k, struct err *e)
@@ -683,7 +674,7 @@ static int start(struct kubelet *k, struct err *e)
         .changed = runtime_changed, .resync = runtime_resync, .connection = runtime_connection};
     k->loop = loop_new();
     int r = geteuid() == 0 ? 0 : err_set(e, -EPERM, "the kubelet must be run by root");
-    r = r < 0 ? r : take_lock(k, e);
+    r = r < 0 ? r : take_root_dir(k, e);
     r = r < 0 ? r : find_address(k, e);
     r = r < 0 ? r : connect_master(k, e);
     r = r < 0 ? r : dir_make(k->cfg->log_dir, 0755, e);

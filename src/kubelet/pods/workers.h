@@ -36,7 +36,7 @@ struct workers_config {
     struct pod_objects *objects; /* NULL: no pod may refer to objects (tests). */
     struct volumes *volumes;     /* NULL: no pod may have volumes (tests). */
     const struct pod_node *node; /* Must stay valid; its members may change. */
-    const char *root_dir;        /* "/var/lib/tenet/kubelet"; copied. */
+    const char *root_dir;        /* "/var/lib/tenet-kubelet"; copied. */
     const char *node_name, *host_ip;
     const char *runtime_name; /* "containerd": in container IDs. */
     unsigned parallel_pulls;

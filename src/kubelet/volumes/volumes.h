@@ -17,7 +17,7 @@
 struct volumes;
 
 struct volumes_config {
-    const char *root_dir;       /* "/var/lib/tenet/kubelet"; copied. */
+    const char *root_dir;       /* "/var/lib/tenet-kubelet"; copied. */
     const char *cluster_domain; /* "cluster.local"; copied. */
 };
 
