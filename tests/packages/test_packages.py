@@ -388,7 +388,7 @@ def test_a_registry_of_an_older_schema_is_copied_and_migrated(host):
         rows = db.execute("SELECT rev, prev_rev, key, value FROM change ORDER BY rev").fetchall()
         newest = db.execute("PRAGMA user_version").fetchone()[0]
     db.close()
-    # As the first development versions wrote it: no checksums.
+    # The first schema had no checksums.
     owner, mode = path.stat(), path.stat().st_mode
     path.unlink()
     with sqlite3.connect(path) as db:
@@ -404,14 +404,18 @@ def test_a_registry_of_an_older_schema_is_copied_and_migrated(host):
     assert keeps_its_data(host) and "database gets checksums" in host.journal("tenet-master")
     host.sh("systemctl stop tenet-master")
     copy = host.root / f"var/backups/tenet/registry-0001-{OLD}.db"
-    for file, schema in ((copy, 1), (path, newest)):
+    for file in (copy, path):
         db = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
-        assert db.execute("PRAGMA user_version").fetchone()[0] == schema
+        assert db.execute("PRAGMA user_version").fetchone()[0] == newest
         assert db.execute("SELECT rev, prev_rev, key, value FROM change ORDER BY rev").fetchall()[:len(rows)] == rows
         db.close()
-    # The copy is a registry that the newer program opens as well.
-    host.sh(f"tenet store restore --force {copy.relative_to(host.root)} --config /etc/tenet/master-config.yaml".replace(" var/", " /var/"))
-    host.sh("systemctl start tenet-master")
+    # The way back of docs/packages.md: the older release leaves the file to root.
+    restore = f"systemctl stop tenet-master && tenet store restore --force /var/backups/tenet/{copy.name}"
+    host.sh(MASTER.format(OLD))
+    host.sh(f"{restore} && chown --reference=/var/lib/tenet/. /var/lib/tenet/registry.db* && systemctl start tenet-master")
+    assert host.installed() == {"tenet": OLD, "tenet-master": OLD} and keeps_its_data(host)
+    host.sh(MASTER.format(NEW))
+    host.sh(f"{restore} && systemctl start tenet-master")
     assert keeps_its_data(host)
 
 

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "store/sqlite/sqlite_db.h"
 #include "store/sqlite/sqlite_lock.h"
+#include "store/sqlite/sqlite_owner.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -208,8 +209,16 @@ int sqlite_file_replace(const char *from, const char *path, struct err *e)
 {
     CLEANUP(fd_close) int lock = -1;
     int r = sqlite_lock(path, &lock, e);
-    if (r < 0 || (r = sync_path(from, O_RDONLY, e)) < 0) {
+    if (r < 0) {
         return r;
+    }
+    CLEANUP(fd_close) int fd = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return err_sys(e, -errno, "open %s", from);
+    }
+    r = sqlite_owner_give(fd, path, e);
+    if (r < 0 || fsync(fd) < 0) {
+        return r < 0 ? r : err_sys(e, -errno, "sync %s", from);
     }
     CLEANUP_FREE char *wal = xasprintf("%s-wal", path);
     CLEANUP_FREE char *shm = xasprintf("%s-shm", path);

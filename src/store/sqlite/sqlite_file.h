@@ -28,9 +28,9 @@ int sqlite_file_backup(const char *path, const char *to, struct sqlite_file_info
  * for each damage. Needs as much disk space as the file. */
 int sqlite_file_check(const char *path, sqlite_finding_fn *fn, void *ctx,
                       struct sqlite_file_info *ret, struct err *e);
-/* Checks the backup 'from' and puts it in the place of 'path' (which may be absent). Revisions
- * continue after the newest one of both.  -EBUSY: a master works on 'path'; -EEXIST: it has
- * keys, and not 'force'. */
+/* Checks the backup 'from' and puts it in the place of 'path' (which may be absent), with the owner
+ * that the file, or else its folder, has. Revisions continue after the newest one of both.
+ * -EBUSY: a master works on 'path'; -EEXIST: it has keys, and not 'force'. */
 int sqlite_file_restore(const char *from, const char *path, bool force,
                         struct sqlite_file_info *ret, struct err *e);
 /* Whether the file at 'path' may be replaced, and its newest revision (0: no file). -EBUSY: a

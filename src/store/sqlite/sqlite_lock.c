@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/xxh64.h"
+#include "store/sqlite/sqlite_owner.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,10 +25,14 @@ LOG_MODULE("store");
 int sqlite_lock(const char *path, int *ret_fd, struct err *e)
 {
     CLEANUP_FREE char *lock = xasprintf("%s.lock", path);
-    CLEANUP(fd_close) int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    CLEANUP(fd_close) int fd = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     char pid[PID_SIZE + 1] = {0};
     if (fd < 0) {
         return err_sys(e, -errno, "database %s: open %s", path, lock);
+    }
+    int r = sqlite_owner_give(fd, path, e);
+    if (r < 0) {
+        return r;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK) {

@@ -3,6 +3,7 @@
 #include "store/sqlite/sqlite_file.h"
 
 #include "harness.h"
+#include "leave_out.h"
 #include "net/loop/process.h"
 
 #include <fcntl.h>
@@ -162,6 +163,47 @@ static void a_restore_goes_on_after_the_newest_revision(void **state)
     assert_true(exists(to));
 }
 
+/* "tenet store" runs as root, and a master as its own user. */
+static void a_restore_leaves_the_files_to_the_owner_of_the_registry(void **state)
+{
+    struct harness *h = *state;
+    NEEDS_ROOT();
+    struct sqlite_file_info info = {0};
+    struct err e = {0};
+    struct stat st;
+    CLEANUP_FREE char *to = in(h, "copy.db");
+    CLEANUP_FREE char *sub = in(h, "state");
+    CLEANUP_FREE char *fresh = in(h, "state/registry.db");
+    CLEANUP_FREE char *lock = in(h, "state/registry.db.lock");
+    CLEANUP_FREE char *victim = in(h, "victim");
+    fill(h, 2);
+    assert_int_equal(sqlite_file_backup(h->path, to, &info, &e), 0);
+    assert_int_equal(mkdir(sub, 0700), 0);
+    assert_int_equal(chown(sub, 61234, 61235), 0);
+    for (int round = 0; round < 2; round++) { /* Without a database, then with one. */
+        assert_int_equal(sqlite_file_restore(to, fresh, true, &info, &e), 0);
+        assert_int_equal(stat(fresh, &st), 0);
+        assert_int_equal(st.st_uid, 61234);
+        assert_int_equal(st.st_gid, 61235);
+        assert_int_equal(st.st_mode & 07777, 0600);
+        assert_int_equal(stat(lock, &st), 0);
+        assert_int_equal(st.st_uid, 61234);
+    }
+    /* The owner of the folder gets no file of another folder by a link in place of the lock. */
+    for (int hard = 0; hard < 2; hard++) {
+        int fd = open(victim, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        close(fd);
+        assert_int_equal(unlink(lock), 0);
+        assert_int_equal(hard ? link(victim, lock) : symlink(victim, lock), 0);
+        int r = sqlite_file_restore(to, fresh, true, &info, &e);
+        assert_int_equal(r, hard ? -EMLINK : -ELOOP);
+        assert_int_equal(stat(victim, &st), 0);
+        assert_int_equal(st.st_uid, 0);
+        assert_int_equal(st.st_size, 0);
+    }
+}
+
 static void a_damaged_database_is_replaced_by_force_only(void **state)
 {
     struct harness *h = *state;
@@ -263,6 +305,7 @@ int main(void)
         T(a_backup_of_what_is_no_database_fails_and_leaves_nothing),
         T(a_check_names_the_file_and_what_it_found),
         T(a_restore_goes_on_after_the_newest_revision),
+        T(a_restore_leaves_the_files_to_the_owner_of_the_registry),
         T(a_damaged_database_is_replaced_by_force_only),
         T(nothing_stays_open),
         T(free_pages_are_given_back),
