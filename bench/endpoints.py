@@ -11,65 +11,14 @@ usage: endpoints.py [--build build] [--services 10000] [--pods 3] [--changes 300
 """
 import argparse
 import concurrent.futures
-import http.client
-import json
 import pathlib
-import re
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 
 from result import result
+from standalone import MERGE, Client, Watch, master, quantile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-
-
-class Client:
-    """One connection."""
-
-    def __init__(self, port):
-        self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-
-    def call(self, method, path, body=None, ctype="application/json"):
-        self.http.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": ctype})
-        r = self.http.getresponse()
-        text = r.read()
-        if r.status >= 300:
-            sys.exit(f"{method} {path}: {r.status} {text.decode()}")
-        return json.loads(text)
-
-
-class Watch(threading.Thread):
-    """Notes when each object was first seen in a state that 'state' tells."""
-
-    def __init__(self, port, path, state):
-        super().__init__(daemon=True)
-        self.state, self.seen, self.cond = state, {}, threading.Condition()
-        version = Client(port).call("GET", path + "?limit=1")["metadata"]["resourceVersion"]
-        self.http = http.client.HTTPConnection("127.0.0.1", port)
-        self.http.request("GET", f"{path}?watch=1&resourceVersion={version}")
-        self.stream = self.http.getresponse()
-        self.start()
-
-    def run(self):
-        for line in self.stream:
-            now, obj = time.monotonic(), json.loads(line)["object"]
-            for key in self.state(obj):
-                with self.cond:
-                    self.seen.setdefault(key, now)
-                    self.cond.notify_all()
-
-    def wait(self, key):
-        with self.cond:
-            if not self.cond.wait_for(lambda: key in self.seen, 60):
-                sys.exit(f"never seen: {key}")
-            return self.seen[key]
-
-
-def quantile(values, q):
-    return sorted(values)[min(len(values) - 1, int(q * len(values)))] * 1000
 
 
 def main():
@@ -79,20 +28,8 @@ def main():
     ap.add_argument("--pods", type=int, default=3)
     ap.add_argument("--changes", type=int, default=300)
     a = ap.parse_args()
-    with tempfile.TemporaryDirectory(prefix="tenet-endpoints-") as tmp:
-        conf = pathlib.Path(tmp) / "c"
-        log = pathlib.Path(tmp) / "log"
-        conf.write_text(json.dumps({"servingInfo": {"bindAddress": "127.0.0.1:0"},
-                                    "storage": {"backend": "sqlite", "path": f"{tmp}/r.db"}}))
-        proc = subprocess.Popen([f"{a.build}/src/cli/tenet", "master", "--config", conf], stderr=open(log, "w"))
-        try:
-            while " ready" not in (text := log.read_text()):
-                if proc.poll() is not None:
-                    sys.exit(text)
-                time.sleep(0.02)
-            run(a, proc, int(re.search(r"address=127\.0\.0\.1:(\d+)", text)[1]))
-        finally:
-            proc.kill()
+    with master(a.build) as m:
+        run(a, m)
 
 
 def status(ip, ready, stamp):
@@ -100,8 +37,9 @@ def status(ip, ready, stamp):
                        "conditions": [{"type": "Ready", "status": "True" if ready else "False"}]}}
 
 
-def run(a, proc, port):
-    ns, merge = "/api/v1/namespaces/default", "application/merge-patch+json"
+def run(a, m):
+    port = m.port
+    ns, merge = "/api/v1/namespaces/default", MERGE
     local = threading.local()
 
     def client():
@@ -146,14 +84,12 @@ def run(a, proc, port):
         at = pods.wait((name, stamp))
         writes.append(at - sent)
         follows.append(ready.wait((name, now_ready)) - at)
-    text = pathlib.Path(f"/proc/{proc.pid}/smaps_rollup").read_text()
-    private = sum(int(n) for n in re.findall(r"^Private_\w+:\s+(\d+) kB", text, re.M)) / 1024
     for what, v in (("write", writes), ("follow", follows)):
         print(f"{what} p50_ms={quantile(v, 0.5):.2f} p99_ms={quantile(v, 0.99):.2f} max_ms={max(v) * 1000:.2f}")
     result("slice follows a pod's change, p50", quantile(follows, 0.5), "ms", "a write of the pod", quantile(writes, 0.5))
     result("slice follows a pod's change, p99", quantile(follows, 0.99), "ms")
     result("slice follows a pod's change, worst", max(follows) * 1000, "ms")
-    print(f"follow/write={quantile(follows, 0.5) / quantile(writes, 0.5):.2f} master_mib={private:.0f}")
+    print(f"follow/write={quantile(follows, 0.5) / quantile(writes, 0.5):.2f} master_mib={m.private_mib():.0f}")
 
 
 if __name__ == "__main__":
