@@ -170,7 +170,7 @@ static enum deploy_state succeeded(struct deploy *d, enum deployer_hook which)
     event(d, false, "Completed", "The %s-hook for rc %s/%s completed successfully",
           deployer_hook_name(which), obj_namespace(d->in->to), obj_name(d->in->to));
     note(d, which);
-    return DEPLOY_DONE;
+    return DEPLOY_GOES_ON; /* When the note is seen. */
 }
 
 static enum deploy_state failed(struct deploy *d, const struct json *hook,
@@ -182,7 +182,7 @@ static enum deploy_state failed(struct deploy *d, const struct json *hook,
         event(d, true, "Failed", "The %s-hook failed: %s (ignore), rollout of %s/%s will continue",
               name, why, ns, rc);
         note(d, which);
-        return DEPLOY_DONE;
+        return DEPLOY_GOES_ON;
     }
     event(d, true, "Failed", "The %s-hook failed: %s, aborting rollout of %s/%s", name, why, ns, rc);
     return deploy_fail(d, "%s hook failed: the %s hook failed: %s, aborting rollout of %s/%s", name,

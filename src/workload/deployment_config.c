@@ -87,6 +87,13 @@ static bool is_old(const struct config *c, const struct json *rc, const struct j
     return active ? number < rollout_version(active) : number != c->version;
 }
 
+static bool may_have_pods(const struct json *rc)
+{
+    const struct json *status = json_get(rc, "status");
+    return size_of(rc) != 0 || json_get_int_or(json_get(status, "replicas"), 0) != 0 ||
+           json_get_int_or(json_get(status, "observedGeneration"), 0) < obj_generation(rc);
+}
+
 /* Deletes the oldest ReplicationControllers that are too many. */
 static void clean_up(struct config *c)
 {
@@ -95,7 +102,7 @@ static void clean_up(struct config *c)
     int64_t kept = 0;
     for (size_t i = 0; limit >= 0 && i < c->n; i++) {
         const struct json *rc = c->sets[i];
-        if (!is_old(c, rc, active) || kept++ < limit || size_of(rc) != 0 ||
+        if (!is_old(c, rc, active) || kept++ < limit || may_have_pods(rc) ||
             obj_is_terminating(rc)) {
             continue;
         }

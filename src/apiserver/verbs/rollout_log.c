@@ -50,15 +50,16 @@ static struct json *find(const struct request *q, const struct cache_kind *ck, c
     return o ? object_parse_as(o, ck->kind) : NULL;
 }
 
-/* 0: cannot have a log; the best one is ready. */
+/* 0: another's pod; the best one is ready. */
 static int rank(const struct json *pod, const struct json *rc)
 {
     const struct json *ref = obj_controller(pod);
-    bool own = ref && streq(json_get_text(ref, "uid"), obj_uid(rc)) && *workload_pod_node(pod);
-    return !own                                   ? 0
-           : workload_pod_is_ready(pod)           ? 3
-           : workload_pod_has_phase(pod, "Running") ? 2
-                                                  : 1;
+    bool own = ref && streq(json_get_text(ref, "uid"), obj_uid(rc));
+    return !own                                     ? 0
+           : !*workload_pod_node(pod)               ? 1
+           : !workload_pod_has_phase(pod, "Running") ? 2
+           : !workload_pod_is_ready(pod)            ? 3
+                                                    : 4;
 }
 
 /* A pod of the rollout whose log is shown; NULL: there is none. */
