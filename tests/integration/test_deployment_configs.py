@@ -526,11 +526,6 @@ def test_rollback_answers_what_the_user_puts(p):
     assert p.ask("PUT", f"{API}/x", answer)[0] == 200
     p.wait_phase("x-3", "Complete")
     assert p.images("deployment=x-3") == ["web:1"]
-    # The older form names the ReplicationController.
-    status, answer = p.ask("POST", "/apis/apps.openshift.io/v1/namespaces/red/deploymentconfigrollbacks", {
-        "kind": "DeploymentConfigRollback", "apiVersion": "apps.openshift.io/v1",
-        "spec": {"from": {"name": "x-2"}, "includeTemplate": True}})
-    assert status == 201 and answer["spec"]["template"]["spec"]["containers"][0]["image"] == "web:2"
 
 
 def test_the_log_is_that_of_the_rollout(p):

@@ -579,25 +579,3 @@ void kind_deployment_config_validate_part(const char *subresource, const struct 
         kind_deployment_config_validate(obj, old, c);
     }
 }
-
-/* ---- DeploymentConfigRollback ---- */
-
-void kind_deployment_config_rollback_validate(const struct json *obj, const struct json *old,
-                                              struct api_causes *c)
-{
-    const struct json *spec = json_get(obj, "spec"), *name = json_get(obj, "name");
-    const struct json *from = json_get(spec, "from"), *kind = json_get(from, "kind");
-    if (*json_get_text(from, "name")) {
-        if (json_string_size(kind) && !streq(json_get_string(kind), "ReplicationController")) {
-            api_invalid(c, "spec.from.kind", kind,
-                        "the kind of the rollback target must be 'ReplicationController'");
-        }
-    } else if (!json_string_size(name)) {
-        api_required(c, "name", "name of the deployment config is missing");
-    } else if (api_check_dns_subdomain(json_get_string(name))) {
-        api_invalid(c, "name", name, "name of the deployment config is invalid");
-    }
-    if (json_get_int_or(json_get(spec, "revision"), 0) < 0) {
-        api_invalid(c, "spec.revision", json_get(spec, "revision"), "must be non-negative");
-    }
-}

@@ -17,10 +17,10 @@
 static const struct api_kind request_kind = {
     .group = GROUP, .version = VERSION, .kind = "DeploymentRequest", .plural = "deploymentrequests"};
 
-static const struct api_kind *rollback_kind(void)
-{
-    return api_kind_find(GROUP, VERSION, "deploymentconfigrollbacks");
-}
+static const struct api_kind rollback_kind = {.group = GROUP,
+                                              .version = VERSION,
+                                              .kind = "DeploymentConfigRollback",
+                                              .plural = "deploymentconfigrollbacks"};
 
 static bool is_config(const struct request *q)
 {
@@ -30,7 +30,7 @@ static bool is_config(const struct request *q)
 bool rollouts_are_asked(const struct request *q)
 {
     bool part = streq(q->subresource, "instantiate") || streq(q->subresource, "rollback");
-    return q->verb == VERB_CREATE && ((is_config(q) && part) || q->kind == rollback_kind());
+    return q->verb == VERB_CREATE && is_config(q) && part;
 }
 
 /* The object as it is now; NULL: there is none. */
@@ -209,44 +209,34 @@ static void handle_instantiate(struct request *q, struct outcome *outcome)
 static int refuse(const char *name, const char *why, struct outcome *outcome)
 {
     CLEANUP_FREE char *text = xasprintf("Invalid value: \"%s\": %s", name, why);
-    outcome_invalid_field(outcome, rollback_kind(), name, "name", text);
+    outcome_invalid_field(outcome, &rollback_kind, name, "name", text);
     return -EINVAL;
 }
 
-static int check_rollback(const struct json *body, struct outcome *outcome)
+static int check_rollback(const struct request *q, const struct json *body,
+                          struct outcome *outcome)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
-    rollback_kind()->validate(body, NULL, &causes);
+    const struct json *name = json_get(body, "name");
+    const struct json *revision = json_path(body, "spec", "revision", NULL);
+    if (!json_string_size(name)) {
+        api_required(&causes, "name", "name of the deployment config is missing");
+    } else if (api_check_dns_subdomain(json_get_string(name))) {
+        api_invalid(&causes, "name", name, "name of the deployment config is invalid");
+    }
+    if (json_get_int_or(revision, 0) < 0) {
+        api_invalid(&causes, "spec.revision", revision, "must be non-negative");
+    }
     if (causes.n) {
-        outcome_invalid(outcome, rollback_kind(), json_get_text(body, "name"), &causes);
+        outcome_invalid(outcome, &rollback_kind, json_get_text(body, "name"), &causes);
+        return -EINVAL;
+    }
+    if (!streq(json_get_string(name), q->name)) {
+        outcome_error(outcome, 400, "BadRequest",
+                      "name in URL does not match name in DeploymentConfigRollback object");
         return -EINVAL;
     }
     return 0;
-}
-
-/* The name of the DeploymentConfig, owned; '*ret_revision': the rollout to go back to, 0: the one
- * before.  The older form names the ReplicationController.  NULL: the outcome is filled. */
-static char *find_target(const struct request *q, const struct json *body, int64_t *ret_revision,
-                         struct outcome *outcome)
-{
-    const struct json *spec = json_get(body, "spec");
-    const char *from = json_get_text(json_get(spec, "from"), "name");
-    *ret_revision = json_get_int_or(json_get(spec, "revision"), 0);
-    if (!*from || is_config(q)) {
-        return xstrdup(json_get_text(body, "name"));
-    }
-    CLEANUP(json_free) struct json *rc = find(q, "", "replicationcontrollers", from);
-    const char *config = rc ? obj_annotation(rc, ROLLOUT_CONFIG) : NULL;
-    if (!config) {
-        CLEANUP_FREE char *why =
-            rc ? xstrdup("Invalid value: \"\": couldn't decode deployment config from deployment")
-               : xasprintf("Not found: \"%.253s\"", from);
-        outcome_invalid_field(outcome, rollback_kind(), json_get_text(body, "name"), "spec.from.name",
-                              why);
-        return NULL;
-    }
-    *ret_revision = rollout_version(rc);
-    return xstrdup(config);
 }
 
 static int check_revision(const char *name, const struct json *config, int64_t revision,
@@ -272,33 +262,35 @@ static void set_annotations(struct json *config, const struct json *more)
     }
 }
 
-static void answer_rollback(const struct request *q, const struct json *body, const char *name,
-                            int64_t revision, struct outcome *outcome)
+static void answer_rollback(const struct request *q, const struct json *body,
+                            struct outcome *outcome)
 {
-    struct json *config = find(q, GROUP, CONFIGS, name), *to = NULL;
+    int64_t revision = json_get_int_or(json_path(body, "spec", "revision", NULL), 0);
+    CLEANUP(json_free) struct json *config = find(q, GROUP, CONFIGS, q->name);
+    struct json *to = NULL;
     struct err e = {0};
-    CLEANUP(json_free) struct json *own = config;
     if (!config) {
-        CLEANUP_FREE char *why = xasprintf(
-            "cannot get deployment config \"%s\": " CONFIGS "." GROUP " \"%s\" not found", name, name);
-        (void) refuse(name, why, outcome);
+        CLEANUP_FREE char *why =
+            xasprintf("cannot get deployment config \"%s\": " CONFIGS "." GROUP " \"%s\" not found",
+                      q->name, q->name);
+        (void) refuse(q->name, why, outcome);
         return;
     }
-    if (check_revision(name, config, revision, outcome) < 0) {
+    if (check_revision(q->name, config, revision, outcome) < 0) {
         return;
     }
     revision = revision ? revision : latest_version(config) - 1;
-    CLEANUP(json_free) struct json *rc = find_set(q, name, revision);
+    CLEANUP(json_free) struct json *rc = find_set(q, q->name, revision);
     if (!rc) {
-        CLEANUP_FREE char *why = xasprintf(
-            "replicationcontrollers \"%s-%" PRId64 "\" not found", name, revision);
-        (void) refuse(name, why, outcome);
+        CLEANUP_FREE char *why =
+            xasprintf("replicationcontrollers \"%s-%" PRId64 "\" not found", q->name, revision);
+        (void) refuse(q->name, why, outcome);
         return;
     }
     if (rollout_decode(rc, &to, &e) < 0) {
         CLEANUP_FREE char *why =
             xasprintf("couldn't decode deployment config from deployment: %s", e.text);
-        (void) refuse(name, why, outcome);
+        (void) refuse(q->name, why, outcome);
         return;
     }
     CLEANUP(json_free) struct json *earlier = to;
@@ -306,25 +298,16 @@ static void answer_rollback(const struct request *q, const struct json *body, co
     rollout_go_back(config, to, json_get(body, "spec"));
     json_set_string(config, "apiVersion", GROUP "/" VERSION);
     json_set_string(config, "kind", "DeploymentConfig");
-    outcome_json(outcome, 201, NULL, TAKE(own));
+    outcome_json(outcome, 201, NULL, TAKE(config));
 }
 
 static void handle_rollback(struct request *q, struct outcome *outcome)
 {
     CLEANUP(json_free) struct json *body = NULL;
-    int64_t revision = 0;
-    if (write_begin(q, outcome) < 0 || write_read_body(q, &body, outcome) < 0 ||
-        check_kind(body, rollback_kind()->kind, outcome) < 0 || check_rollback(body, outcome) < 0) {
-        return;
-    }
-    if (is_config(q) && !streq(json_get_text(body, "name"), q->name)) {
-        outcome_error(outcome, 400, "BadRequest",
-                      "name in URL does not match name in DeploymentConfigRollback object");
-        return;
-    }
-    CLEANUP_FREE char *name = find_target(q, body, &revision, outcome);
-    if (name) {
-        answer_rollback(q, body, name, revision, outcome);
+    if (write_begin(q, outcome) == 0 && write_read_body(q, &body, outcome) == 0 &&
+        check_kind(body, rollback_kind.kind, outcome) == 0 &&
+        check_rollback(q, body, outcome) == 0) {
+        answer_rollback(q, body, outcome);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests for rollouts of DeploymentConfigs: the subresources instantiate, which begins one, and
- * rollback, which answers the DeploymentConfig as it was in an earlier one; deploymentconfigrollbacks
- * is its older form.  Texts are those of openshift-apiserver. */
+ * rollback, which answers the DeploymentConfig as it was in an earlier one.  Texts are those of
+ * openshift-apiserver. */
 #pragma once
 
 #include "apiserver/request/request.h"

@@ -67,7 +67,7 @@ static const struct role roles[] = {
       {"create", "core", "pods/eviction serviceaccounts/token"},
       {"impersonate", "core", "serviceaccounts"},
       {"create", "apps.openshift.io",
-       "deploymentconfigrollbacks deploymentconfigs/instantiate deploymentconfigs/rollback"}},
+       "deploymentconfigs/instantiate deploymentconfigs/rollback"}},
      .project_verbs = WRITE,
      .project_role = "edit"},
     {"system:aggregate-to-view",
