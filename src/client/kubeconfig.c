@@ -264,9 +264,10 @@ int kubeconfig_of_pod(struct kubeconfig *ret, struct err *e)
     struct kubeconfig k = {0};
     CLEANUP_STRBUF struct strbuf ca = STRBUF_INIT;
     if (!host || !*host || !port || !*port) {
-        return err_set(e, -ENOENT,
-                       "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined: this is "
-                       "no pod; give a kubeconfig");
+        return err_set(
+            e, -ENOENT,
+            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined: this is "
+            "no pod; give a kubeconfig");
     }
     int r = read_line(ACCOUNT_DIR "/token", &k.token, e);
     if (r == 0) {

@@ -50,7 +50,7 @@ struct controllers_config {
     bool no_workloads;     /* Another program keeps the pods of Deployments, Jobs and their like. */
     const char *deployer_image; /* Of the pods that do rollouts of DeploymentConfigs; borrowed. */
     bool deploy_in_process;     /* Such rollouts are done without a pod where that is possible. */
-    const char *component; /* Source of events; NULL: "tenet-master". */
+    const char *component;      /* Source of events; NULL: "tenet-master". */
     /* Another server provides the API, and its controllers handle namespaces, garbage, events' age
      * and definitions: only subnets and VNIDs are allocated here. */
     bool network_only;

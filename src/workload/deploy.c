@@ -163,8 +163,9 @@ static enum deploy_state take_old_down(struct deploy *d)
         return DEPLOY_GOES_ON;
     }
     if (count(from, "replicas") > 0 || !is_observed(from)) {
-        return is_stuck(d) ? deploy_fail(d, "couldn't scale %s to 0: timed out waiting for the "
-                                            "condition",
+        return is_stuck(d) ? deploy_fail(d,
+                                         "couldn't scale %s to 0: timed out waiting for the "
+                                         "condition",
                                          obj_name(from))
                            : DEPLOY_GOES_ON;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a rollout of a DeploymentConfig is done: the strategies Rolling and Recreate with their hooks.
+/* How a rollout of a DeploymentConfig is done: the strategies Rolling and Recreate, and hooks.
  *
  * It is one function for the deployer pod ("tenet deployer") and for the controllers.  Each call
  * makes one step from the objects as they are; what has been reached is in the two
@@ -26,8 +26,8 @@ struct deploy_input {
     const struct json *const *sets;
     size_t n_sets;
     const struct workload_child *hooks[N_HOOKS]; /* Pods of hooks; NULL: there is none. */
-    bool old_pods_run; /* A pod of another of the sets has not ended. */
-    const char *until; /* "start", "pre", "mid", "50%"; NULL: the end. */
+    bool old_pods_run;                           /* A pod of another of the sets has not ended. */
+    const char *until;                           /* "start", "pre", "mid", "50%"; NULL: the end. */
     int64_t now_ms;
 };
 
@@ -45,8 +45,8 @@ struct deploy_memory {
 };
 void deploy_memory_done(struct deploy_memory *m);
 
-/* Plans the next step.  Appends to 'lines' what is to be printed, with line ends.  '*ret_why' (owned)
- * is set with DEPLOY_FAILED: the reason, and with DEPLOY_REACHED: what was reached. */
+/* Plans the next step.  Appends to 'lines' what is to be printed, with line ends.  '*ret_why'
+ * (owned) is set with DEPLOY_FAILED: the reason, and with DEPLOY_REACHED: what was reached. */
 enum deploy_state deploy_plan(const struct deploy_input *in, struct deploy_memory *m,
                               struct workload_plan *plan, struct strbuf *lines, char **ret_why);
 /* The server has refused a write of a plan: that of a hook's pod counts as the hook's failure, when

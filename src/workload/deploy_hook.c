@@ -111,12 +111,13 @@ static struct json *make_pod(const struct deploy *d, const struct json *hook, co
 {
     static const char *const of_container[] = {"image",     "imagePullPolicy", "workingDir",
                                                "resources", "securityContext", NULL};
-    static const char *const of_pod[] = {"dnsPolicy",        "dnsConfig",   "securityContext",
-                                         "imagePullSecrets", "tolerations", "nodeSelector",
-                                         NULL};
+    static const char *const of_pod[] = {
+        "dnsPolicy",    "dnsConfig", "securityContext", "imagePullSecrets", "tolerations",
+        "nodeSelector", NULL};
     const struct json *rc = d->in->to, *exec = json_get(hook, "execNewPod");
     const struct json *template = json_path(rc, "spec", "template", "spec", NULL);
-    struct json *pod = obj_new(workload_pods.api_version, workload_pods.kind, obj_namespace(rc), name);
+    struct json *pod =
+        obj_new(workload_pods.api_version, workload_pods.kind, obj_namespace(rc), name);
     struct json *meta = json_get(pod, "metadata"), *spec = json_ensure_object(pod, "spec");
     struct json *labels = json_ensure_object(meta, "labels"), *ct = json_object();
     int64_t spent_s = (d->in->now_ms - d->m->started_ms) / 1000;
@@ -132,8 +133,7 @@ static struct json *make_pod(const struct deploy *d, const struct json *hook, co
     copy_members(spec, template, of_pod);
     add_volumes(spec, ct, template, exec, base);
     json_append(json_ensure_array(spec, "containers"), ct);
-    json_set_int(spec, "activeDeadlineSeconds",
-                 MAX(rollout_deadline_s(d->strategy) - spent_s, 1));
+    json_set_int(spec, "activeDeadlineSeconds", MAX(rollout_deadline_s(d->strategy) - spent_s, 1));
     json_set_int(spec, "terminationGracePeriodSeconds", GRACE_S);
     json_set_string(spec, "restartPolicy",
                     streq(json_get_text(hook, "failurePolicy"), "Retry") ? "OnFailure" : "Never");
@@ -145,8 +145,7 @@ static struct json *make_pod(const struct deploy *d, const struct json *hook, co
 static bool is_noted(const struct deploy *d, enum deployer_hook which)
 {
     const char *noted = obj_annotation(d->in->to, ROLLOUT_HOOKS);
-    return (d->m->hooks_ended & 1U << which) ||
-           (noted && strstr(noted, deployer_hook_name(which)));
+    return (d->m->hooks_ended & 1U << which) || (noted && strstr(noted, deployer_hook_name(which)));
 }
 
 /* Notes the end in the ReplicationController, so that no deployer runs the hook again. */
@@ -158,7 +157,8 @@ static void note(struct deploy *d, enum deployer_hook which)
                                   ? xasprintf("%.40s,%s", noted, deployer_hook_name(which))
                                   : xstrdup(deployer_hook_name(which));
     d->m->hooks_ended |= 1U << which;
-    d->m->progress_ms = d->in->now_ms; /* The time of the hook is none in which pods did not come. */
+    d->m->progress_ms =
+        d->in->now_ms; /* The time of the hook is none in which pods did not come. */
     json_set_string(meta, "uid", obj_uid(d->in->to));
     json_set_string(json_ensure_object(meta, "annotations"), ROLLOUT_HOOKS, text);
     (void) workload_plan_add(d->plan, WORKLOAD_MAIN, WORKLOAD_PATCH,
@@ -173,8 +173,8 @@ static enum deploy_state succeeded(struct deploy *d, enum deployer_hook which)
     return DEPLOY_GOES_ON; /* When the note is seen. */
 }
 
-static enum deploy_state failed(struct deploy *d, const struct json *hook,
-                                enum deployer_hook which, const char *why)
+static enum deploy_state failed(struct deploy *d, const struct json *hook, enum deployer_hook which,
+                                const char *why)
 {
     const char *name = deployer_hook_name(which), *rc = obj_name(d->in->to);
     const char *ns = obj_namespace(d->in->to);
@@ -184,7 +184,8 @@ static enum deploy_state failed(struct deploy *d, const struct json *hook,
         note(d, which);
         return DEPLOY_GOES_ON;
     }
-    event(d, true, "Failed", "The %s-hook failed: %s, aborting rollout of %s/%s", name, why, ns, rc);
+    event(d, true, "Failed", "The %s-hook failed: %s, aborting rollout of %s/%s", name, why, ns,
+          rc);
     return deploy_fail(d, "%s hook failed: the %s hook failed: %s, aborting rollout of %s/%s", name,
                        name, why, ns, rc);
 }
@@ -194,8 +195,8 @@ static enum deploy_state create(struct deploy *d, const struct json *hook, const
 {
     const struct json *exec = json_get(hook, "execNewPod"), *word;
     const char *container = json_get_text(exec, "containerName");
-    const struct json *base = find_named(
-        json_path(d->in->to, "spec", "template", "spec", "containers", NULL), container);
+    const struct json *base =
+        find_named(json_path(d->in->to, "spec", "template", "spec", "containers", NULL), container);
     CLEANUP_STRBUF struct strbuf command = STRBUF_INIT;
     if (!base) {
         CLEANUP_FREE char *why =
@@ -219,8 +220,8 @@ static enum deploy_state create(struct deploy *d, const struct json *hook, const
 }
 
 /* The pod of the hook is there. */
-static enum deploy_state follow(struct deploy *d, const struct json *hook,
-                                enum deployer_hook which, const struct workload_child *pod)
+static enum deploy_state follow(struct deploy *d, const struct json *hook, enum deployer_hook which,
+                                const struct workload_child *pod)
 {
     const char *message = json_get_text(json_get(pod->obj, "status"), "message");
     int64_t restarts = workload_pod_restarts(pod->obj);

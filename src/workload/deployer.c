@@ -69,10 +69,11 @@ struct json *deployer_owner_ref(const struct json *rc)
 void deployer_set_about(const struct json *rc, struct workload_plan *p)
 {
     const struct json *ref = obj_controller(rc);
-    if (ref && obj_ref_is(ref, workload_deployment_configs.group, workload_deployment_configs.kind)) {
-        p->about = obj_new(workload_deployment_configs.api_version,
-                           workload_deployment_configs.kind, obj_namespace(rc),
-                           json_get_text(ref, "name"));
+    if (ref &&
+        obj_ref_is(ref, workload_deployment_configs.group, workload_deployment_configs.kind)) {
+        p->about =
+            obj_new(workload_deployment_configs.api_version, workload_deployment_configs.kind,
+                    obj_namespace(rc), json_get_text(ref, "name"));
         json_set_string(json_get(p->about, "metadata"), "uid", json_get_text(ref, "uid"));
         p->about_kind = &workload_deployment_configs;
     }
@@ -267,12 +268,13 @@ static struct json *make_container(const struct deployer *d, const struct json *
 static struct json *make_pod(const struct deployer *d, const char *name,
                              const struct json *strategy)
 {
-    static const char *const copied[] = {"dnsPolicy",        "dnsConfig",   "enableServiceLinks",
-                                         "imagePullSecrets", "tolerations", "nodeSelector",
-                                         NULL};
+    static const char *const copied[] = {
+        "dnsPolicy",    "dnsConfig", "enableServiceLinks", "imagePullSecrets", "tolerations",
+        "nodeSelector", NULL};
     const struct json *rc = d->in->rc;
     const char *config = obj_annotation(rc, ROLLOUT_CONFIG);
-    struct json *pod = obj_new(workload_pods.api_version, workload_pods.kind, obj_namespace(rc), name);
+    struct json *pod =
+        obj_new(workload_pods.api_version, workload_pods.kind, obj_namespace(rc), name);
     struct json *meta = json_get(pod, "metadata"), *spec = json_ensure_object(pod, "spec");
     obj_set_annotation(pod, ROLLOUT_NAME, obj_name(rc));
     obj_set_annotation(pod, ROLLOUT_CONFIG, config ? config : "");
@@ -297,9 +299,8 @@ static bool pod_is_met(struct json *object, const struct workload_write *w, cons
 static void create_pod(struct deployer *d, const struct json *strategy)
 {
     CLEANUP_FREE char *name = rollout_pod_name(obj_name(d->in->rc), "deploy");
-    struct workload_write *w =
-        workload_plan_add(d->plan, WORKLOAD_FIRST, WORKLOAD_CREATE, &workload_pods, name,
-                          make_pod(d, name, strategy));
+    struct workload_write *w = workload_plan_add(d->plan, WORKLOAD_FIRST, WORKLOAD_CREATE,
+                                                 &workload_pods, name, make_pod(d, name, strategy));
     w->fail_reason = "FailedCreate";
     w->fail_message = xstrdup("Error creating deployer pod: ");
     d->plan->met = pod_is_met;
@@ -310,9 +311,9 @@ static void create_pod(struct deployer *d, const struct json *strategy)
 /* Whether the node has ended the pod, and not the program in it. */
 static bool is_ended_by_node(const struct json *pod)
 {
-    static const char *const reasons[] = {"Evicted",  "NodeLost",     "NodeShutdown",
-                                          "Shutdown", "Preempting",   "Terminated",
-                                          "NodeAffinity", "UnexpectedAdmissionError"};
+    static const char *const reasons[] = {
+        "Evicted",    "NodeLost",   "NodeShutdown", "Shutdown",
+        "Preempting", "Terminated", "NodeAffinity", "UnexpectedAdmissionError"};
     const char *reason = json_get_text(json_get(pod, "status"), "reason");
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
         if (streq(reason, reasons[i])) {

@@ -4,8 +4,9 @@
  *
  * Phases, names, reasons and Events are those of OpenShift 3's deployer controller.  The pod is the
  * one that the ReplicationController owns: a pod of an earlier one of the same name is removed and
- * waited for, and any other one ends the rollout.  A pod that is gone, or that its node has ended, is
- * made again three times: all that a rollout has reached is in its ReplicationControllers.  Pure. */
+ * waited for, and any other one ends the rollout.  A pod that is gone, or that its node has ended,
+ * is made again three times: all that a rollout has reached is in its ReplicationControllers.
+ * Pure. */
 #pragma once
 
 #include "workload/pods.h"

@@ -11,8 +11,7 @@ static int64_t size_of(const struct json *rc)
 struct json *deployment_config_selector(const struct json *config)
 {
     struct json *selector = json_object();
-    json_set_string(json_ensure_object(selector, "matchLabels"), ROLLOUT_CONFIG,
-                    obj_name(config));
+    json_set_string(json_ensure_object(selector, "matchLabels"), ROLLOUT_CONFIG, obj_name(config));
     return selector;
 }
 
@@ -106,8 +105,8 @@ static void clean_up(struct config *c)
             obj_is_terminating(rc)) {
             continue;
         }
-        struct workload_write *w = workload_plan_delete(
-            c->plan, WORKLOAD_MAIN, &workload_replication_controllers, rc);
+        struct workload_write *w =
+            workload_plan_delete(c->plan, WORKLOAD_MAIN, &workload_replication_controllers, rc);
         json_set_string(w->body, "propagationPolicy", "Background");
         w->fail_reason = "DeploymentCleanupFailed";
         w->fail_message = xstrdup("Couldn't clean up deployments: ");
@@ -136,9 +135,8 @@ static void create_set(struct config *c)
 {
     struct json *rc = rollout_make_set(c->config);
     const char *name = obj_name(rc);
-    struct workload_write *w =
-        workload_plan_add(c->plan, WORKLOAD_MAIN, WORKLOAD_CREATE,
-                          &workload_replication_controllers, name, rc);
+    struct workload_write *w = workload_plan_add(c->plan, WORKLOAD_MAIN, WORKLOAD_CREATE,
+                                                 &workload_replication_controllers, name, rc);
     w->reason = "DeploymentCreated";
     w->message = xasprintf("Created new replication controller \"%s\" for version %lld", name,
                            (long long) c->version);

@@ -114,8 +114,8 @@ void config_count(struct config *c, bool observed)
 
 void config_created(struct config *c, const char *name)
 {
-    CLEANUP_FREE char *text = xasprintf("Created new replication controller \"%s\" for version %lld",
-                                        name, (long long) c->version);
+    CLEANUP_FREE char *text = xasprintf(
+        "Created new replication controller \"%s\" for version %lld", name, (long long) c->version);
     condition_renew(c->o, CONFIG_PROGRESSING, "True", "NewReplicationControllerCreated", text,
                     false, c->now_ms);
 }

@@ -64,10 +64,11 @@ static void say_waiting(struct config *c, const char *container, const struct js
         strbuf_adds(&b, "the first rollout has no image, ");
     }
     if (trigger) {
-        strbuf_addf(&b,
-                    "and waits for image stream tag \"%s/%s\"; no component of Tenet sets the images "
-                    "of triggers yet",
-                    *ns ? ns : obj_namespace(c->config), json_get_text(from, "name"));
+        strbuf_addf(
+            &b,
+            "and waits for image stream tag \"%s/%s\"; no component of Tenet sets the images "
+            "of triggers yet",
+            *ns ? ns : obj_namespace(c->config), json_get_text(from, "name"));
     } else {
         strbuf_adds(&b, "and no trigger names it");
     }
@@ -122,8 +123,7 @@ static void cause_images(struct config *c, const struct json *images)
     JSON_FOREACH (image, images) {
         struct json *cause = json_append(causes, json_object());
         json_set_string(cause, "type", IMAGE_CHANGE);
-        struct json *from =
-            json_ensure_object(json_ensure_object(cause, "imageTrigger"), "from");
+        struct json *from = json_ensure_object(json_ensure_object(cause, "imageTrigger"), "from");
         json_set_string(from, "kind", "DockerImage");
         json_set_string(from, "name", json_get_string(image));
     }

@@ -108,10 +108,10 @@ void deployment_count(struct deployment *d)
     set_count(status, "unavailableReplicas", MAX(wanted - available, 0));
     bool enough = available >= d->r.desired - d->r.unavailable;
     condition_renew(d->o, "Available", enough ? "True" : "False",
-                  enough ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
-                  enough ? "Deployment has minimum availability."
-                         : "Deployment does not have minimum availability.",
-                  false, d->now_ms);
+                    enough ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+                    enough ? "Deployment has minimum availability."
+                           : "Deployment does not have minimum availability.",
+                    false, d->now_ms);
 }
 
 bool deployment_is_complete(const struct deployment *d, const struct json *o)
@@ -164,7 +164,7 @@ static void copy_failure(struct deployment *d)
         return;
     }
     condition_renew(d->o, FAILURE, json_get_text(c, "status"), json_get_text(c, "reason"),
-                  json_get_text(c, "message"), false, d->now_ms);
+                    json_get_text(c, "message"), false, d->now_ms);
 }
 
 void deployment_progress(struct deployment *d)

@@ -14,6 +14,6 @@ enum rollout_answer {
  * ReplicationController; NULL: there was no rollout.  'force': even if nothing has changed. */
 enum rollout_answer rollout_instantiate(struct json *config, const struct json *was, bool force);
 /* Makes the DeploymentConfig what the earlier one 'to' was, in the parts that 'spec', a
- * DeploymentConfigRollbackSpec, names, with the next latestVersion.  Triggers of images are switched
- * off, as they would undo it. */
+ * DeploymentConfigRollbackSpec, names, with the next latestVersion.  Triggers of images are
+ * switched off, as they would undo it. */
 void rollout_go_back(struct json *config, const struct json *to, const struct json *spec);

@@ -152,8 +152,7 @@ static void annotate(struct json *rc, const struct json *config, const char *ver
 {
     const struct json *spec = json_get(config, "spec");
     const char *ignore = obj_annotation(config, ROLLOUT_IGNORE);
-    const char *message =
-        json_get_text(json_path(config, "status", "details", NULL), "message");
+    const char *message = json_get_text(json_path(config, "status", "details", NULL), "message");
     CLEANUP_FREE char *encoded = encode(config);
     CLEANUP_FREE char *desired =
         xasprintf("%" PRId64, MAX(json_get_int_or(json_get(spec, "replicas"), 0), 0));
@@ -205,8 +204,7 @@ int64_t rollout_timeout_s(const struct json *strategy)
 
 int64_t rollout_deadline_s(const struct json *strategy)
 {
-    int64_t s =
-        json_get_int_or(json_get(strategy, "activeDeadlineSeconds"), ROLLOUT_DEADLINE_S);
+    int64_t s = json_get_int_or(json_get(strategy, "activeDeadlineSeconds"), ROLLOUT_DEADLINE_S);
     return MIN(MAX(s, 1), INT32_MAX);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ReplicationController of one rollout of a DeploymentConfig: its names, labels, annotations and
- * phase, and the copy of the DeploymentConfig that it carries.
+/* The ReplicationController of one rollout of a DeploymentConfig: its names, labels, annotations
+ * and phase, and the copy of the DeploymentConfig that it carries.
  *
  * Names and values are those of OpenShift 3.  A user of the project may write these annotations, so
  * each value is judged anew, and no namespace and no owner is taken from them.  Pure. */
@@ -47,7 +47,13 @@
 #define ROLLOUT_DEADLINE_S 21600
 #define ROLLOUT_TIMEOUT_S 600
 
-enum rollout_phase { ROLLOUT_NEW, ROLLOUT_PENDING, ROLLOUT_RUNNING, ROLLOUT_COMPLETE, ROLLOUT_FAILED };
+enum rollout_phase {
+    ROLLOUT_NEW,
+    ROLLOUT_PENDING,
+    ROLLOUT_RUNNING,
+    ROLLOUT_COMPLETE,
+    ROLLOUT_FAILED
+};
 const char *rollout_phase_name(enum rollout_phase phase);
 /* The phase of the ReplicationController; ROLLOUT_NEW when the annotation has no valid value. */
 enum rollout_phase rollout_phase(const struct json *rc);

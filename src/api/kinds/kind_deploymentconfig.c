@@ -455,19 +455,19 @@ static void check_strategy(struct api_causes *c, const struct json *strategy,
 
 static void check_min_ready(struct api_causes *c, const struct json *spec)
 {
-    const struct json *strategy = json_get(spec, "strategy"), *v = json_get(spec, "minReadySeconds");
+    const struct json *strategy = json_get(spec, "strategy"),
+                      *v = json_get(spec, "minReadySeconds");
     int64_t min_ready = json_get_int_or(v, 0), timeout = timeout_of(strategy);
     int64_t deadline = json_get_int_or(json_get(strategy, "activeDeadlineSeconds"), INT64_MAX);
     timeout = timeout < 0 ? DEFAULT_TIMEOUT_S : timeout;
     if (timeout > 0 && min_ready >= timeout) {
-        api_invalid(c, "spec.minReadySeconds", v, "must be less than the deployment timeout (%llds)",
-                    (long long) timeout);
+        api_invalid(c, "spec.minReadySeconds", v,
+                    "must be less than the deployment timeout (%llds)", (long long) timeout);
     }
     if (min_ready >= deadline) {
-        api_invalid(
-            c, "spec.minReadySeconds", v,
-            "must be less than activeDeadlineSeconds (%llds - used by the deployer pod)",
-            (long long) deadline);
+        api_invalid(c, "spec.minReadySeconds", v,
+                    "must be less than activeDeadlineSeconds (%llds - used by the deployer pod)",
+                    (long long) deadline);
     }
 }
 
@@ -529,10 +529,11 @@ static void check_size(struct api_causes *c, const struct json *obj)
     CLEANUP_FREE char *text = json_to_text(obj);
     size_t size = strlen(text);
     if (size > SIZE_MAX_BYTES) {
-        api_forbidden(c, "spec",
-                      "the object has %zu bytes, and may have %zu: each ReplicationController of it "
-                      "has a copy",
-                      size, SIZE_MAX_BYTES);
+        api_forbidden(
+            c, "spec",
+            "the object has %zu bytes, and may have %zu: each ReplicationController of it "
+            "has a copy",
+            size, SIZE_MAX_BYTES);
     }
 }
 

@@ -518,8 +518,8 @@ static bool is_full(const struct request *q, struct outcome *outcome)
 
 void stream_rollout_log(struct request *q, const struct json *pod, struct outcome *outcome)
 {
-    static const struct stream_kind log = {"log", "containerLogs", &stream_rollout_log_options, false,
-                                           true};
+    static const struct stream_kind log = {"log", "containerLogs", &stream_rollout_log_options,
+                                           false, true};
     if (!is_full(q, outcome)) {
         handle_pod(q, &log, pod, outcome);
     }

@@ -55,11 +55,11 @@ static int rank(const struct json *pod, const struct json *rc)
 {
     const struct json *ref = obj_controller(pod);
     bool own = ref && streq(json_get_text(ref, "uid"), obj_uid(rc));
-    return !own                                     ? 0
-           : !*workload_pod_node(pod)               ? 1
+    return !own                                      ? 0
+           : !*workload_pod_node(pod)                ? 1
            : !workload_pod_has_phase(pod, "Running") ? 2
-           : !workload_pod_is_ready(pod)            ? 3
-                                                    : 4;
+           : !workload_pod_is_ready(pod)             ? 3
+                                                     : 4;
 }
 
 /* A pod of the rollout whose log is shown; NULL: there is none. */
@@ -93,8 +93,8 @@ static int64_t find_version(const struct request *q, const struct json *config,
     const char *text = http_query(q->x, "version");
     int64_t version = 0;
     if (latest == 0) {
-        outcome_error(outcome, 400, "BadRequest", "no deployment exists for deploymentConfig \"%s\"",
-                      q->name);
+        outcome_error(outcome, 400, "BadRequest",
+                      "no deployment exists for deploymentConfig \"%s\"", q->name);
         return 0;
     }
     if (text && *text) {
@@ -142,7 +142,8 @@ static int answer_set(struct request *q, const struct json *rc, bool last, struc
         }
         if (last) {
             outcome_error(outcome, 400, "BadRequest",
-                          "failed to run deployer pod %s: timed out waiting for the condition", name);
+                          "failed to run deployer pod %s: timed out waiting for the condition",
+                          name);
         }
         return -EAGAIN;
     }

@@ -14,8 +14,10 @@
 #define CONFIGS "deploymentconfigs"
 
 /* Kinds of bodies, for errors. */
-static const struct api_kind request_kind = {
-    .group = GROUP, .version = VERSION, .kind = "DeploymentRequest", .plural = "deploymentrequests"};
+static const struct api_kind request_kind = {.group = GROUP,
+                                             .version = VERSION,
+                                             .kind = "DeploymentRequest",
+                                             .plural = "deploymentrequests"};
 
 static const struct api_kind rollback_kind = {.group = GROUP,
                                               .version = VERSION,
@@ -62,8 +64,8 @@ static int check_kind(const struct json *body, const char *kind, struct outcome 
         (!*version || streq(version, GROUP "/" VERSION))) {
         return 0;
     }
-    outcome_error(outcome, 400, "BadRequest", "the body of the request is no %s of " GROUP "/" VERSION,
-                  kind);
+    outcome_error(outcome, 400, "BadRequest",
+                  "the body of the request is no %s of " GROUP "/" VERSION, kind);
     return -EINVAL;
 }
 
@@ -134,9 +136,10 @@ static int begin(struct write *w, struct json *obj, struct outcome *outcome)
     struct request *q = w->q;
     CLEANUP(json_free) struct json *was = NULL;
     if (json_get_bool(json_path(obj, "spec", "paused", NULL), false)) {
-        CLEANUP_FREE char *why = xasprintf("Invalid value: true: deployment config \"%s\" is paused "
-                                           "- unpause to request a new deployment",
-                                           q->name);
+        CLEANUP_FREE char *why =
+            xasprintf("Invalid value: true: deployment config \"%s\" is paused "
+                      "- unpause to request a new deployment",
+                      q->name);
         outcome_invalid_field(outcome, &request_kind, q->name, "spec.paused", why);
         return -EINVAL;
     }
@@ -150,9 +153,10 @@ static int begin(struct write *w, struct json *obj, struct outcome *outcome)
         answer_nothing(q->name, outcome);
         break;
     case ROLLOUT_UNRESOLVED:
-        outcome_error(outcome, 400, "BadRequest",
-                      "cannot trigger a deployment for \"%s\" because it contains unresolved images",
-                      q->name);
+        outcome_error(
+            outcome, 400, "BadRequest",
+            "cannot trigger a deployment for \"%s\" because it contains unresolved images",
+            q->name);
         break;
     }
     return -EINVAL;
@@ -213,8 +217,7 @@ static int refuse(const char *name, const char *why, struct outcome *outcome)
     return -EINVAL;
 }
 
-static int check_rollback(const struct request *q, const struct json *body,
-                          struct outcome *outcome)
+static int check_rollback(const struct request *q, const struct json *body, struct outcome *outcome)
 {
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     const struct json *name = json_get(body, "name");

@@ -18,7 +18,8 @@
 static const char help[] =
     "usage: tenet deployer [--until CONDITION] [OPTIONS]\n"
     "\n"
-    "Does the rollout of a DeploymentConfig that the ReplicationController --deployment stands for:\n"
+    "Does the rollout of a DeploymentConfig that the ReplicationController --deployment stands "
+    "for:\n"
     "takes old pods down and brings new ones up by its strategy, and runs its hooks. It is the\n"
     "program of deployer pods, and uses their service account unless it is given a kubeconfig.\n"
     "All that it has reached is in the ReplicationControllers and in the pods of hooks, so that\n"
@@ -248,10 +249,8 @@ static int serve(struct deployer *d, const char *ns)
         .changed = pod_changed, .deleted = pod_deleted, .synced = synced};
     d->recorder = recorder_new(d->loop, d->client, "deployer");
     d->queue = workqueue_new(d->loop, d->client, 1, reconcile, d);
-    struct controller_env env = {.loop = d->loop,
-                                 .client = d->client,
-                                 .recorder = d->recorder,
-                                 .queue = d->queue};
+    struct controller_env env = {
+        .loop = d->loop, .client = d->client, .recorder = d->recorder, .queue = d->queue};
     rollouts_init(&d->rollouts, &env);
     d->rollouts.sets =
         informer_new_in(d->client, d->loop, ns, "v1", "replicationcontrollers", NULL, &sets, d);
@@ -316,7 +315,8 @@ static int parse_options(int argc, char **argv, struct session *s, struct deploy
         }
     }
     if (!o->name || !*o->name) {
-        return command_usage(&cmd_deployer, "--deployment or OPENSHIFT_DEPLOYMENT_NAME is required");
+        return command_usage(&cmd_deployer,
+                             "--deployment or OPENSHIFT_DEPLOYMENT_NAME is required");
     }
     if (!o->ns || !*o->ns) {
         return command_usage(&cmd_deployer,
@@ -370,8 +370,9 @@ const struct command cmd_deployer = {
     .name = "deployer",
     .summary = "do a rollout of a DeploymentConfig, as deployer pods do",
     .help = help,
-    .notes = "Exit status: 0 the rollout is complete, or has reached --until; 1 it has failed; 2 wrong "
-             "usage.\n",
+    .notes =
+        "Exit status: 0 the rollout is complete, or has reached --until; 1 it has failed; 2 wrong "
+        "usage.\n",
     .options = options,
     .run = run,
 };

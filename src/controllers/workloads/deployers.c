@@ -63,8 +63,8 @@ static void deploy(struct deployers *c, const struct deployer_input *in,
 {
     CLEANUP_STRBUF struct strbuf lines = STRBUF_INIT;
     CLEANUP_FREE char *why = NULL;
-    enum deploy_state s = rollouts_deploy(&c->rollouts, in->rc, pods, NULL, memory_of(c, in->rc),
-                                          plan, &lines, &why);
+    enum deploy_state s =
+        rollouts_deploy(&c->rollouts, in->rc, pods, NULL, memory_of(c, in->rc), plan, &lines, &why);
     log_lines(in->rc, lines.data);
     plan->refused = refused;
     plan->refused_ctx = c;
@@ -134,8 +134,8 @@ static void set_deleted(void *ctx, const char *key, const struct json *rc)
     (void) smap_remove(&c->memories, obj_uid(rc));
 }
 
-/* A pod of the deployer or of a hook adds its ReplicationController; the end of another pod adds the
- * rollouts that may wait for it. */
+/* A pod of the deployer or of a hook adds its ReplicationController; the end of another pod adds
+ * the rollouts that may wait for it. */
 static void add_rollouts(struct deployers *c, const struct json *pod, bool ends)
 {
     const char *rollout = obj_label(pod, ROLLOUT_POD_FOR);

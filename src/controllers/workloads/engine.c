@@ -159,8 +159,8 @@ static void say(struct run *r, bool warning, const char *reason, const char *mes
 {
     const struct workload_kind *kind = r->plan.about ? r->plan.about_kind : r->engine->kind;
     recorder_event(r->engine->env.recorder, kind->api_version, kind->kind,
-                   r->plan.about ? r->plan.about : r->owner,
-                   warning ? EVENT_WARNING : EVENT_NORMAL, reason, message);
+                   r->plan.about ? r->plan.about : r->owner, warning ? EVENT_WARNING : EVENT_NORMAL,
+                   reason, message);
 }
 
 /* The namespace goes, and the owner with it: that is no failure to report. */

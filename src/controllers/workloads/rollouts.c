@@ -63,7 +63,8 @@ void rollouts_find_pods(const struct rollouts *r, const struct json *rc, struct 
     *ret = (struct rollout_pods){0};
     ret->has_deployer = find_pod(r, rc, "deploy", &ret->deployer);
     for (int i = 0; i < N_HOOKS; i++) {
-        CLEANUP_FREE char *suffix = xasprintf("hook-%s", deployer_hook_name((enum deployer_hook) i));
+        CLEANUP_FREE char *suffix =
+            xasprintf("hook-%s", deployer_hook_name((enum deployer_hook) i));
         ret->has_hook[i] = find_pod(r, rc, suffix, &ret->hooks[i]);
     }
 }
@@ -72,7 +73,8 @@ void rollouts_find_pods(const struct rollouts *r, const struct json *rc, struct 
 static void find_sets(const struct rollouts *r, const struct json *rc, struct owned_list *ret)
 {
     const struct json *ref = obj_controller(rc);
-    if (!ref || !obj_ref_is(ref, workload_deployment_configs.group, workload_deployment_configs.kind)) {
+    if (!ref ||
+        !obj_ref_is(ref, workload_deployment_configs.group, workload_deployment_configs.kind)) {
         return;
     }
     CLEANUP(json_free) struct json *owner = json_object();
@@ -109,13 +111,11 @@ enum deploy_state rollouts_deploy(const struct rollouts *r, const struct json *r
     struct owned_list found = {0};
     find_sets(r, rc, &found);
     const struct json **sets = xcalloc(found.n + 1, sizeof *sets);
-    struct deploy_input in = {
-        .to = rc, .sets = sets, .until = until, .now_ms = time_wall_ms()};
+    struct deploy_input in = {.to = rc, .sets = sets, .until = until, .now_ms = time_wall_ms()};
     sets[in.n_sets++] = rc;
     for (size_t i = 0; i < found.n; i++) {
         const struct json *other = found.list[i].obj;
-        if (other == rc || !is_of_namespace(other, rc) ||
-            streq(obj_uid(other), obj_uid(rc))) {
+        if (other == rc || !is_of_namespace(other, rc) || streq(obj_uid(other), obj_uid(rc))) {
             continue;
         }
         sets[in.n_sets++] = other;
@@ -131,8 +131,7 @@ enum deploy_state rollouts_deploy(const struct rollouts *r, const struct json *r
 }
 
 void rollouts_each_running(const struct rollouts *r, const struct json *rc,
-                           void (*fn)(void *ctx, const char *key, const struct json *rc),
-                           void *ctx)
+                           void (*fn)(void *ctx, const char *key, const struct json *rc), void *ctx)
 {
     struct owned_list found = {0};
     find_sets(r, rc, &found);

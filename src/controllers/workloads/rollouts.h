@@ -2,8 +2,8 @@
 /* Rollouts of DeploymentConfigs as the deployers' controller and the deployer pod see them: the
  * ReplicationControllers with their pods, and the pods of the deployer and of hooks.
  *
- * The informers are set by the owner, which passes their events on; engine and informers outlive it.
- * One thread. */
+ * The informers are set by the owner, which passes their events on, and outlive the rollouts.  One
+ * thread. */
 #pragma once
 
 #include "controllers/workloads/engine.h"

@@ -13,13 +13,13 @@
 #include "workload/rollout_request.h"
 #include "world.h"
 
-#define TEMPLATE                                                   \
+#define TEMPLATE                                                       \
     "{'metadata': {'labels': {'app': 'web'}}, 'spec': {'containers': " \
     "[{'name': 'c', 'image': 'one', 'env': [{'name': 'A', 'value': '1'}, {'name': 'B'}]}]}}"
-#define CONFIG                                                                                     \
-    "{'metadata': {'name': 'x', 'namespace': 'ns', 'uid': 'u', 'generation': 1, "                  \
-    "'labels': {'l': 'm'}}, 'spec': {'replicas': 4, 'selector': {'app': 'web'}, "                  \
-    "'revisionHistoryLimit': 2, 'triggers': [{'type': 'ConfigChange'}], 'strategy': {'type': "     \
+#define CONFIG                                                                                    \
+    "{'metadata': {'name': 'x', 'namespace': 'ns', 'uid': 'u', 'generation': 1, "                 \
+    "'labels': {'l': 'm'}}, 'spec': {'replicas': 4, 'selector': {'app': 'web'}, "                 \
+    "'revisionHistoryLimit': 2, 'triggers': [{'type': 'ConfigChange'}], 'strategy': {'type': "    \
     "'Rolling', 'rollingParams': {'maxSurge': '25%', 'maxUnavailable': '25%', 'timeoutSeconds': " \
     "60}}, 'template': " TEMPLATE "}}"
 
@@ -163,10 +163,8 @@ static enum deploy_state deploy(const struct json *rc, const struct helpers *h,
 {
     const struct json *sets[64];
     struct smap_entry *e;
-    struct deploy_input in = {.to = rc,
-                              .sets = sets,
-                              .old_pods_run = old_pods_run(rc),
-                              .now_ms = w.now_ms};
+    struct deploy_input in = {
+        .to = rc, .sets = sets, .old_pods_run = old_pods_run(rc), .now_ms = w.now_ms};
     SMAP_FOREACH (e, &w.objects) {
         if (str_has_prefix(e->key, "replicationcontrollers/") && in.n_sets < 64) {
             sets[in.n_sets++] = e->value;
@@ -267,8 +265,8 @@ static void settle(const char *broken)
 static void set_image(const char *image)
 {
     struct json *c = config();
-    json_set_string(json_at(json_path(c, "spec", "template", "spec", "containers", NULL), 0), "image",
-                    image);
+    json_set_string(json_at(json_path(c, "spec", "template", "spec", "containers", NULL), 0),
+                    "image", image);
     world_touch(&w, c);
 }
 
@@ -286,7 +284,8 @@ static const char *note(int version, const char *key)
 }
 
 #define assert_phase(version, phase) assert_string_equal(note(version, ROLLOUT_PHASE), phase)
-#define assert_size(version, size) assert_int_equal(number(rc_of(version), "spec", "replicas"), size)
+#define assert_size(version, size) \
+    assert_int_equal(number(rc_of(version), "spec", "replicas"), size)
 
 /* ---- single steps ---- */
 
@@ -474,8 +473,8 @@ static void another_program_may_do_the_rollout(void **state)
     assert_null(world_get(&w, &workload_pods, "x-1-deploy"));
 }
 
-#define HOOK                                                                                       \
-    "{'failurePolicy': '%s', 'execNewPod': {'command': ['run', 'it'], 'containerName': 'c', "      \
+#define HOOK                                                                                  \
+    "{'failurePolicy': '%s', 'execNewPod': {'command': ['run', 'it'], 'containerName': 'c', " \
     "'env': [{'name': 'B', 'value': '2'}, {'name': 'C'}]}}"
 
 static struct json *end_hook(const char *name, const char *phase)
@@ -539,7 +538,8 @@ static void a_hook_that_fails_ends_the_rollout_unless_it_is_ignored(void **state
 static void a_hook_that_is_refused_has_failed(void **state)
 {
     CLEANUP_FREE char *hook = xasprintf(HOOK, "Abort");
-    struct json *body = from("{'metadata': {'labels': {'openshift.io/deployer-pod.type': 'hook-pre'}}}");
+    struct json *body =
+        from("{'metadata': {'labels': {'openshift.io/deployer-pod.type': 'hook-pre'}}}");
     const struct workload_write write = {
         .verb = WORKLOAD_CREATE, .kind = &workload_pods, .body = body};
     in_process = true;
@@ -581,7 +581,8 @@ static void an_image_that_is_missing_is_waited_for(void **state)
     settle(NULL);
     assert_phase(1, "Complete");
     /* A trigger of images alone does not see other changes of the template. */
-    json_set_string(json_path(config(), "spec", "template", "metadata", "labels", NULL), "more", "1");
+    json_set_string(json_path(config(), "spec", "template", "metadata", "labels", NULL), "more",
+                    "1");
     world_touch(&w, config());
     settle(NULL);
     assert_null(rc_of(2));
@@ -648,8 +649,8 @@ static void numbers_of_rollouts_are_judged(void **state)
     static const struct {
         const char *text;
         int64_t number;
-    } texts[] = {{"1", 1}, {"0", 0}, {"-1", 0}, {"2147483647", INT32_MAX}, {"2147483648", 0},
-                 {"x", 0}, {"", 0}};
+    } texts[] = {{"1", 1},          {"0", 0}, {"-1", 0}, {"2147483647", INT32_MAX},
+                 {"2147483648", 0}, {"x", 0}, {"", 0}};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         CLEANUP(json_free) struct json *rc = obj_new("v1", "ReplicationController", "ns", "x-1");
         obj_set_annotation(rc, ROLLOUT_VERSION, texts[i].text);
@@ -659,10 +660,10 @@ static void numbers_of_rollouts_are_judged(void **state)
 
 /* ---- requests ---- */
 
-#define IMAGES(automatic, image)                                                                   \
-    "[{'type': 'ImageChange', 'imageChangeParams': {'automatic': " automatic                       \
-    ", 'containerNames': ['c'], 'from': {'name': 's:t', 'namespace': 'ns'}, 'lastTriggeredImage': '" \
-    image "'}}]"
+#define IMAGES(automatic, image)                                              \
+    "[{'type': 'ImageChange', 'imageChangeParams': {'automatic': " automatic  \
+    ", 'containerNames': ['c'], 'from': {'name': 's:t', 'namespace': 'ns'}, " \
+    "'lastTriggeredImage': '" image "'}}]"
 
 static enum rollout_answer ask(const char *triggers, const char *was_triggers, bool changed,
                                bool force, struct json **ret)
@@ -672,8 +673,8 @@ static enum rollout_answer ask(const char *triggers, const char *was_triggers, b
     json_set(json_get(c, "spec"), "triggers", from(triggers));
     json_set(json_get(was, "spec"), "triggers", from(was_triggers));
     if (changed) {
-        json_set_int(json_path(c, "spec", "template", "spec", NULL), "terminationGracePeriodSeconds",
-                     1);
+        json_set_int(json_path(c, "spec", "template", "spec", NULL),
+                     "terminationGracePeriodSeconds", 1);
     }
     *ret = c;
     return rollout_instantiate(c, was, force);
@@ -714,7 +715,8 @@ static void going_back_takes_what_is_asked_for(void **state)
     CLEANUP(json_free) struct json *c = from(CONFIG);
     CLEANUP(json_free) struct json *to = from(CONFIG);
     CLEANUP(json_free) struct json *spec = from("{'includeTemplate': true}");
-    CLEANUP(json_free) struct json *all =
+    CLEANUP(json_free)
+    struct json *all =
         from("{'includeTriggers': true, 'includeReplicationMeta': true, 'includeStrategy': true}");
     json_set_int(json_get(to, "spec"), "replicas", 9);
     json_set(json_get(to, "spec"), "triggers", from(IMAGES("true", "a")));
