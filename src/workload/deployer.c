@@ -415,7 +415,7 @@ static bool is_late(struct deployer *d, const struct json *strategy)
 static void plan_new(struct deployer *d)
 {
     const struct json *rc = d->in->rc;
-    struct json *config = NULL;
+    CLEANUP(json_free) struct json *config = NULL;
     struct err e = {0};
     if (rollout_is_cancelled(rc)) {
         remove_pods(d);
@@ -431,7 +431,6 @@ static void plan_new(struct deployer *d)
         fail(d, ROLLOUT_REASON_NO_POD);
         return;
     }
-    CLEANUP(json_free) struct json *own = config;
     const struct json *strategy = strategy_of(config);
     drop_annotation(d, ROLLOUT_ATTEMPTS);
     drop_annotation(d, ROLLOUT_HOOKS);

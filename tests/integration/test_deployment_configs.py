@@ -162,7 +162,6 @@ def p(shared):
     """The project, in which each test leaves nothing."""
     yield shared
     kinds = "dc,rc,pod"
-    shared.kubectl("delete", "events", "--all", user="system:admin")
     shared.kubectl("delete", kinds, "--all", "--wait=false", user="system:admin")
     wait_for("all to go", lambda: not shared.get(kinds)["items"], 60)
 
@@ -309,17 +308,17 @@ def test_paused_changes_wait_until_it_goes_on(p):
 
 
 def test_the_last_of_two_quick_changes_wins(p):
-    p.kubectl("create", input=config(replicas=2))
-    p.wait_phase("x-1", "Complete")
-    set_image(p, "broken")
-    p.wait_phase("x-2", "Running")
-    set_image(p, "web:3")
-    p.wait_phase("x-3", "Complete")
-    assert p.phase("x-2") == "Failed"
-    assert p.rc("x-2")["metadata"]["annotations"][REASON] == "newer deployment was found running"
-    p.wait_settled("x-3", 2)
-    assert p.size("x-2") == p.size("x-1") == 0
-    assert any('Cancelled deployment "x-2" superceded by version 3' in e for e in p.events("DeploymentCancelled"))
+    p.kubectl("create", input=config("quick", replicas=2))
+    p.wait_phase("quick-1", "Complete")
+    set_image(p, "broken", "quick")
+    p.wait_phase("quick-2", "Running")
+    set_image(p, "web:3", "quick")
+    p.wait_phase("quick-3", "Complete")
+    assert p.phase("quick-2") == "Failed"
+    assert p.rc("quick-2")["metadata"]["annotations"][REASON] == "newer deployment was found running"
+    p.wait_settled("quick-3", 2)
+    assert p.size("quick-2") == p.size("quick-1") == 0
+    assert any('Cancelled deployment "quick-2" superceded by version 3' in e for e in p.events("DeploymentCancelled"))
 
 
 # ---- strategies ----
@@ -393,20 +392,21 @@ def test_recreate_never_has_old_and_new_pods_together(p):
 @pytest.mark.parametrize("policy,command,phase", (("Abort", "false", "Failed"), ("Ignore", "false", "Complete"),
                                                    ("Abort", "true", "Complete")))
 def test_what_a_hook_decides(p, policy, command, phase):
-    p.kubectl("create", input=config(strategy={"type": "Rolling", "rollingParams": {"pre": hook(command, policy), "post": hook()}}))
-    p.wait_phase("x-1", phase)
-    assert (p.size("x-1") > 0) == (phase == "Complete")
-    pod = p.get("pod", "x-1-hook-pre")
-    assert pod["metadata"]["labels"]["openshift.io/deployer-pod-for.name"] == "x-1"
-    assert pod["metadata"]["ownerReferences"][0]["name"] == "x-1" and pod["spec"]["restartPolicy"] == "Never"
-    assert {"name": "OPENSHIFT_DEPLOYMENT_NAME", "value": "x-1"} in pod["spec"]["containers"][0]["env"]
+    name = f"{policy}-{command}".lower()
+    p.kubectl("create", input=config(name, strategy={"type": "Rolling", "rollingParams": {"pre": hook(command, policy), "post": hook()}}))
+    p.wait_phase(f"{name}-1", phase)
+    assert (p.size(f"{name}-1") > 0) == (phase == "Complete")
+    pod = p.get("pod", f"{name}-1-hook-pre")
+    assert pod["metadata"]["labels"]["openshift.io/deployer-pod-for.name"] == f"{name}-1"
+    assert pod["metadata"]["ownerReferences"][0]["name"] == f"{name}-1" and pod["spec"]["restartPolicy"] == "Never"
+    assert {"name": "OPENSHIFT_DEPLOYMENT_NAME", "value": f"{name}-1"} in pod["spec"]["containers"][0]["env"]
     if phase == "Failed":
-        assert "error: pre hook failed: the pre hook failed: " in p.kubelet.log("x-1-deploy")
+        assert "error: pre hook failed: the pre hook failed: " in p.kubelet.log(f"{name}-1-deploy")
         assert not p.get("pod", "-l", "openshift.io/deployer-pod.type=hook-post")["items"]
     else:
-        assert p.get("pod", "x-1-hook-post")["status"]["phase"] == "Succeeded"
-        assert p.kubelet.log("x-1-deploy").splitlines()[-1] == SUCCESS
-    assert any(e.startswith("The pre-hook failed: ") for e in p.events("Failed")) == (command == "false")
+        assert p.get("pod", f"{name}-1-hook-post")["status"]["phase"] == "Succeeded"
+        assert p.kubelet.log(f"{name}-1-deploy").splitlines()[-1] == SUCCESS
+    assert any(e.startswith("The pre-hook failed: ") and name in e for e in p.events("Failed")) == (command == "false")
 
 
 def test_a_custom_strategy_is_the_container_of_the_user(p):
@@ -461,24 +461,24 @@ def test_a_deployer_that_goes_again_and_again_ends_the_rollout(p):
 
 
 def test_a_user_cancels_and_tries_again(p):
-    p.kubectl("create", input=config(replicas=2))
-    p.wait_phase("x-1", "Complete")
-    set_image(p, "broken")
-    p.wait_phase("x-2", "Running")
-    p.annotate("x-2", {CANCELLED: "true", REASON: "cancelled by the user"})
-    p.wait_phase("x-2", "Failed")
-    p.wait_settled("x-1", 2)
-    wait_for("the condition", lambda: p.condition("Progressing").get("reason") == "RolloutCancelled")
-    assert 'Rollout for "red/x-2" cancelled' in p.events("RolloutCancelled")
-    wait_for("no deployer", lambda: not p.get("pod", "-l", "openshift.io/deployer-pod-for.name=x-2")["items"])
+    p.kubectl("create", input=config("gone", replicas=2))
+    p.wait_phase("gone-1", "Complete")
+    set_image(p, "broken", "gone")
+    p.wait_phase("gone-2", "Running")
+    p.annotate("gone-2", {CANCELLED: "true", REASON: "cancelled by the user"})
+    p.wait_phase("gone-2", "Failed")
+    p.wait_settled("gone-1", 2)
+    wait_for("the condition", lambda: p.condition("Progressing", "gone").get("reason") == "RolloutCancelled")
+    assert 'Rollout for "red/gone-2" cancelled' in p.events("RolloutCancelled")
+    wait_for("no deployer", lambda: not p.get("pod", "-l", "openshift.io/deployer-pod-for.name=gone-2")["items"])
     # As oc rollout retry does it; the image works by now.
-    p.annotate("x-2", {CANCELLED: None, REASON: None, PHASE: "New"})
-    p.wait_phase("x-2", "Running")
+    p.annotate("gone-2", {CANCELLED: None, REASON: None, PHASE: "New"})
+    p.wait_phase("gone-2", "Running")
 
     def repair():
-        for pod in p.pods("deployment=x-2"):
+        for pod in p.pods("deployment=gone-2"):
             p.kubelet.write(f"{CORE}/pods/{pod['metadata']['name']}", p.kubelet.status({"name": "c", "image": "web"}))
-        return p.phase("x-2") == "Complete"
+        return p.phase("gone-2") == "Complete"
     wait_for("the second try", repair, 60)
 
 
@@ -568,10 +568,10 @@ def test_rights_of_roles_and_of_other_projects(p):
 
 def test_no_rollout_makes_a_pod_that_its_user_may_not(p):
     """Privileged hooks and templates: neither the deployer nor the controllers lend their rights."""
-    bad = config(strategy={"type": "Rolling", "rollingParams": {"pre": hook("true", "Ignore")}})
+    bad = config("bad", strategy={"type": "Rolling", "rollingParams": {"pre": hook("true", "Ignore")}})
     bad["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
     assert p.call("POST", API, bad)
-    p.wait_phase("x-1", "Running")
+    p.wait_phase("bad-1", "Running")
     wait_for("the refusal", lambda: any("privileged" in e for e in p.events("Failed")))
     wait_for("the refusal of pods", lambda: any("privileged" in e for e in p.events("FailedCreate")))
     assert not p.pods("app=web") and not p.get("pod", "-l", "openshift.io/deployer-pod.type")["items"]

@@ -270,7 +270,7 @@ static void answer_rollback(const struct request *q, const struct json *body,
 {
     int64_t revision = json_get_int_or(json_path(body, "spec", "revision", NULL), 0);
     CLEANUP(json_free) struct json *config = find(q, GROUP, CONFIGS, q->name);
-    struct json *to = NULL;
+    CLEANUP(json_free) struct json *to = NULL;
     struct err e = {0};
     if (!config) {
         CLEANUP_FREE char *why =
@@ -296,7 +296,6 @@ static void answer_rollback(const struct request *q, const struct json *body,
         (void) refuse(q->name, why, outcome);
         return;
     }
-    CLEANUP(json_free) struct json *earlier = to;
     set_annotations(config, json_get(body, "updatedAnnotations"));
     rollout_go_back(config, to, json_get(body, "spec"));
     json_set_string(config, "apiVersion", GROUP "/" VERSION);
