@@ -27,7 +27,7 @@ function __tenet_command
 end
 
 complete -c tenet -f
-set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests
+set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests
 complete -c tenet -n __fish_use_subcommand -a master -d 'run the master: registry and controllers'
 complete -c tenet -n '__tenet_command master' -l config -s c -r -F -d 'master-config.yaml; see tenet-master-config(5)'
 complete -c tenet -n '__tenet_command master' -l cluster-network -x -d 'networks of pods, with the bits of an address that a node'\''s subnet has; default: 10.128.0.0/14:9'
@@ -43,6 +43,8 @@ complete -c tenet -n '__tenet_command master' -l service-node-port-range -x -d '
 complete -c tenet -n '__tenet_command master' -l scheduler-config -r -F -d 'policy of the scheduler: a JSON file of kind Policy; default: the defaults of Kubernetes'
 complete -c tenet -n '__tenet_command master' -l scheduler -x -a 'true false' -d 'whether the controllers give nodes to pods; default: true'
 complete -c tenet -n '__tenet_command master' -l workloads -x -a 'true false' -d 'whether the controllers keep the pods of Deployments, Jobs and their like; default: true'
+complete -c tenet -n '__tenet_command master' -l deployer-image -x -d 'image of the pods that do rollouts of DeploymentConfigs; default: localhost/tenet:1'
+complete -c tenet -n '__tenet_command master' -l deploy-in-process -x -a 'true false' -d 'whether the controllers do rollouts of DeploymentConfigs themselves; default: false'
 complete -c tenet -n '__tenet_command master' -l node-monitor-grace -x -d 'a node whose kubelet was silent for longer is unknown; default: 40'
 complete -c tenet -n '__tenet_command master' -l terminated-pod-gc-threshold -x -d 'pods that have ended and are kept; the oldest beyond are deleted; default: 12500'
 complete -c tenet -n '__tenet_command master' -l master-node -x -d 'nodes that run on hosts of masters; default: the node with this host'\''s name'
@@ -144,6 +146,8 @@ complete -c tenet -n '__tenet_command controllers' -l service-node-port-range -x
 complete -c tenet -n '__tenet_command controllers' -l scheduler-config -r -F -d 'policy of the scheduler: a JSON file of kind Policy; default: the defaults of Kubernetes'
 complete -c tenet -n '__tenet_command controllers' -l scheduler -x -a 'true false' -d 'whether the controllers give nodes to pods; default: true'
 complete -c tenet -n '__tenet_command controllers' -l workloads -x -a 'true false' -d 'whether the controllers keep the pods of Deployments, Jobs and their like; default: true'
+complete -c tenet -n '__tenet_command controllers' -l deployer-image -x -d 'image of the pods that do rollouts of DeploymentConfigs; default: localhost/tenet:1'
+complete -c tenet -n '__tenet_command controllers' -l deploy-in-process -x -a 'true false' -d 'whether the controllers do rollouts of DeploymentConfigs themselves; default: false'
 complete -c tenet -n '__tenet_command controllers' -l node-monitor-grace -x -d 'a node whose kubelet was silent for longer is unknown; default: 40'
 complete -c tenet -n '__tenet_command controllers' -l terminated-pod-gc-threshold -x -d 'pods that have ended and are kept; the oldest beyond are deleted; default: 12500'
 complete -c tenet -n '__tenet_command controllers' -l master-node -x -d 'nodes that run on hosts of masters; default: the node with this host'\''s name'
@@ -524,6 +528,13 @@ complete -c tenet -n '__tenet_command dns' -l metrics-bind-address -x -d 'where 
 complete -c tenet -n '__tenet_command dns' -l kubeconfig -r -F -d 'default: $KUBECONFIG, then ~/.kube/config'
 complete -c tenet -n '__tenet_command dns' -l server -s s -x -d 'the API server, instead of a kubeconfig'
 complete -c tenet -n '__tenet_command dns' -l help -s h -d 'this text'
+complete -c tenet -n __fish_use_subcommand -a deployer -d 'do a rollout of a DeploymentConfig, as deployer pods do'
+complete -c tenet -n '__tenet_command deployer' -l deployment -x -d 'the ReplicationController; default: $OPENSHIFT_DEPLOYMENT_NAME'
+complete -c tenet -n '__tenet_command deployer' -l namespace -s n -x -a '(__tenet_names namespaces)' -d 'its project; default: $OPENSHIFT_DEPLOYMENT_NAMESPACE'
+complete -c tenet -n '__tenet_command deployer' -l until -x -a 'start pre mid 0% 50% 100%' -d 'stop before the end: start (older rollouts have no pods), pre, mid (after the hook), or a percentage of available pods'
+complete -c tenet -n '__tenet_command deployer' -l kubeconfig -r -F -d 'how to reach the API; default: the pod'\''s account'
+complete -c tenet -n '__tenet_command deployer' -l server -s s -x -d 'the API server, instead of a kubeconfig'
+complete -c tenet -n '__tenet_command deployer' -l help -s h -d 'this text'
 complete -c tenet -n __fish_use_subcommand -a whoami -d 'the user that the server takes the caller for'
 complete -c tenet -n '__tenet_command whoami' -l show-context -s c -d 'prints the current context of the kubeconfig instead'
 complete -c tenet -n '__tenet_command whoami' -l show-server -d 'prints the server'\''s URL instead'

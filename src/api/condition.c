@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/condition.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
 
@@ -47,6 +48,28 @@ struct json *condition_set(struct json *obj, const char *type, const char *statu
     json_set_string(c, "reason", reason);
     json_set_string(c, "message", message);
     return c;
+}
+
+void condition_renew(struct json *obj, const char *type, const char *status, const char *reason,
+                     const char *message, bool again, int64_t now_ms)
+{
+    struct json *c = condition_find(obj, type);
+    char now[TIME_TEXT_SIZE];
+    bool same = c && streq(json_get_text(c, "status"), status);
+    if (same && streq(json_get_text(c, "reason"), reason) && !again) {
+        return;
+    }
+    time_format_s(now_ms, now);
+    CLEANUP_FREE char *since = xstrdup(same ? json_get_text(c, "lastTransitionTime") : now);
+    condition_remove(obj, type);
+    c = json_append(json_ensure_array(json_ensure_object(obj, "status"), "conditions"),
+                    json_object());
+    json_set_string(c, "type", type);
+    json_set_string(c, "status", status);
+    json_set_string(c, "lastUpdateTime", now);
+    json_set_string(c, "lastTransitionTime", *since ? since : now);
+    json_set_string(c, "reason", reason);
+    json_set_string(c, "message", message);
 }
 
 void condition_remove(struct json *obj, const char *type)

@@ -16,5 +16,10 @@ bool condition_is_true(const struct json *obj, const char *type);
  * and changes nothing, when the condition has these values already. */
 struct json *condition_set(struct json *obj, const char *type, const char *status,
                            const char *reason, const char *message, int64_t now_ms);
+/* The same for conditions with lastUpdateTime, as Deployments have: the condition stays as it is when
+ * its status and reason are these already, unless 'again' asks for the message and the time of
+ * update to change even then.  It becomes the last one of the list. */
+void condition_renew(struct json *obj, const char *type, const char *status, const char *reason,
+                     const char *message, bool again, int64_t now_ms);
 /* Removes the condition, and an empty list of conditions. */
 void condition_remove(struct json *obj, const char *type);

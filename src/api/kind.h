@@ -166,6 +166,10 @@ struct api_kind {
     /* Sets fields that only the server decides, before defaults; 'old' NULL on creation; may be
      * NULL. On updates status and metadata are already final. */
     void (*prepare)(struct json *obj, const struct json *old);
+    /* A PUT or PATCH of the object itself, where status is a subresource: 'obj' has the old status
+     * already, and takes from 'wish', the client's (may be NULL), what a client may set in this way.
+     * Returns whether that is another intent, which counts in metadata.generation; NULL: nothing. */
+    bool (*accept_status)(struct json *obj, const struct json *wish);
     /* A change through 'subresource': writes the relevant parts of 'obj' into 'out', a copy of
      * the old object.  NULL: the member called like the subresource is replaced. */
     void (*merge_part)(const char *subresource, struct json *out, const struct json *obj);

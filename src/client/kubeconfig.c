@@ -243,3 +243,45 @@ int kubeconfig_write(const char *path, const char *user, const struct kubeconfig
     yaml_write(config, &text);
     return file_write_atomic(path, strbuf_cstr(&text), text.size, 0600, e);
 }
+
+/* ---- the account of a pod ---- */
+
+#define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+
+static int read_line(const char *path, char **ret, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    int r = file_read(path, TOKEN_MAX_SIZE, &text, e);
+    if (r == 0) {
+        *ret = xstrndup(strbuf_cstr(&text), strcspn(strbuf_cstr(&text), "\r\n"));
+    }
+    return r;
+}
+
+int kubeconfig_of_pod(struct kubeconfig *ret, struct err *e)
+{
+    const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
+    struct kubeconfig k = {0};
+    CLEANUP_STRBUF struct strbuf ca = STRBUF_INIT;
+    if (!host || !*host || !port || !*port) {
+        return err_set(
+            e, -ENOENT,
+            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined: this is "
+            "no pod; give a kubeconfig");
+    }
+    int r = read_line(ACCOUNT_DIR "/token", &k.token, e);
+    if (r == 0) {
+        r = read_line(ACCOUNT_DIR "/namespace", &k.ns, e);
+    }
+    if (r == 0) {
+        r = file_read(ACCOUNT_DIR "/ca.crt", PEM_MAX_SIZE, &ca, e);
+    }
+    if (r < 0) {
+        kubeconfig_done(&k);
+        return r;
+    }
+    k.ca = strbuf_steal(&ca);
+    k.server = xasprintf(strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
+    *ret = k;
+    return 0;
+}

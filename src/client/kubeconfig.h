@@ -23,6 +23,9 @@ struct kubeconfig {
  * its folder, and a "...-data" key takes precedence over the path.  The error names the file and
  * the problem; '*ret' is untouched on failure. */
 int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *e);
+/* The API server and the service account of the pod in which the process runs: the variables
+ * KUBERNETES_SERVICE_HOST and _PORT, and the files of its account's volume. */
+int kubeconfig_of_pod(struct kubeconfig *ret, struct err *e);
 /* Atomically writes a self-contained kubeconfig of one context with mode
  * 0600; 'user' is the name of its user. */
 int kubeconfig_write(const char *path, const char *user, const struct kubeconfig *k, struct err *e);

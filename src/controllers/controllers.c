@@ -19,6 +19,7 @@
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/security/certificates.h"
 #include "controllers/security/join_tokens.h"
+#include "controllers/security/project_roles.h"
 #include "controllers/security/rbac_bootstrap.h"
 #include "controllers/security/role_aggregation.h"
 #include "controllers/security/root_ca.h"
@@ -29,6 +30,8 @@
 #include "controllers/workloads/autoscalers.h"
 #include "controllers/workloads/cron_jobs.h"
 #include "controllers/workloads/daemon_sets.h"
+#include "controllers/workloads/deployers.h"
+#include "controllers/workloads/deployment_configs.h"
 #include "controllers/workloads/deployments.h"
 #include "controllers/workloads/jobs.h"
 #include "controllers/workloads/replica_sets.h"
@@ -70,6 +73,7 @@ struct configs {
     struct scheduler_config scheduler;
     struct node_lifecycle_config nodes;
     struct pod_garbage_config garbage;
+    struct deployers_config deployers;
 };
 
 /* The controllers, in the order in which they are started. */
@@ -92,6 +96,8 @@ static const struct controller_row rows[] = {
     {&crd_cleanup_controller, NEEDS_WHOLE_API, 0},
     {&gc_controller, NEEDS_WHOLE_API, 0},
     {&deployments_controller, WORKLOADS, 0},
+    {&deployment_configs_controller, WORKLOADS, 0},
+    {&deployers_controller, WORKLOADS, offsetof(struct configs, deployers)},
     {&replica_sets_controller, WORKLOADS, 0},
     {&replication_controllers_controller, WORKLOADS, 0},
     {&daemon_sets_controller, WORKLOADS, 0},
@@ -102,6 +108,7 @@ static const struct controller_row rows[] = {
     {&autoscalers_controller, WORKLOADS, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
+    {&project_roles_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},
     {&root_ca_controller, NEEDS_ROLES, offsetof(struct configs, root_ca)},
     {&certificates_controller, NEEDS_ROLES | NEEDS_CA, offsetof(struct configs, ca)},
@@ -211,6 +218,7 @@ static void set_configs(struct controllers *c)
         .scheduler = {.policy = c->cfg.policy},
         .nodes = {.grace_s = c->cfg.node_grace_s},
         .garbage = {.threshold = c->cfg.ended_pods},
+        .deployers = {.image = c->cfg.deployer_image, .in_process = c->cfg.deploy_in_process},
     };
     if (s) {
         c->configs.accounts =

@@ -48,7 +48,9 @@ struct controllers_config {
     unsigned ended_pods;   /* Pods that have ended and are kept; 0: all. */
     bool no_scheduler;     /* Another program gives nodes to pods. */
     bool no_workloads;     /* Another program keeps the pods of Deployments, Jobs and their like. */
-    const char *component; /* Source of events; NULL: "tenet-master". */
+    const char *deployer_image; /* Of the pods that do rollouts of DeploymentConfigs; borrowed. */
+    bool deploy_in_process;     /* Such rollouts are done without a pod where that is possible. */
+    const char *component;      /* Source of events; NULL: "tenet-master". */
     /* Another server provides the API, and its controllers handle namespaces, garbage, events' age
      * and definitions: only subnets and VNIDs are allocated here. */
     bool network_only;

@@ -163,6 +163,8 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "  vxlanPort: %lld\n"
         "  mtu: %lld\n"
         "  externalIPNetworkCIDRs: [192.0.2.0/24]\n" /* A range for tests: RFC 5737. */
+        "kubernetesMasterConfig:\n"
+        "  deployInProcess: true\n" /* No registry has an image of the deployer. */
         "servingInfo:\n"
         "  bindAddress: %s:%u\n"
         "%s"

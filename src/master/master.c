@@ -106,6 +106,8 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
                         .ended_pods = m->run->config->ended_pods,
                         .no_scheduler = !m->run->config->scheduler,
                         .no_workloads = !m->run->config->workloads,
+                        .deployer_image = m->run->config->deployer_image,
+                        .deploy_in_process = m->run->config->deploy_in_process,
                         .services = whole ? &m->host.services : NULL,
                         .informers = m->api ? master_api_informers(m->api) : NULL,
                         .network_only = !whole},

@@ -49,6 +49,8 @@ struct master_config {
     unsigned node_grace_s;            /* Silence of a kubelet before its node is unknown. */
     unsigned ended_pods;              /* Pods that have ended and are kept; 0: all. */
     bool scheduler;                   /* The controllers include the scheduler. */
+    char *deployer_image;             /* Of the pods that do rollouts of DeploymentConfigs. */
+    bool deploy_in_process;           /* Such rollouts need no pod. */
     bool workloads;                   /* And those of Deployments, Jobs and their like. */
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
     char *log_format;                 /* "text" or "json"; NULL: not given. */

@@ -25,30 +25,6 @@ static bool is_reason(const struct json *condition, const char *reason)
     return condition && streq(json_get_text(condition, "reason"), reason);
 }
 
-/* Sets the condition unless its status and reason are the same already.  'again': its message and
- * its time of update change even then. */
-static void set_condition(struct json *o, const char *type, const char *status, const char *reason,
-                          const char *message, bool again, int64_t now_ms)
-{
-    struct json *c = condition_find(o, type);
-    char now[TIME_TEXT_SIZE];
-    bool same = c && streq(json_get_text(c, "status"), status);
-    if (same && is_reason(c, reason) && !again) {
-        return;
-    }
-    time_format_s(now_ms, now);
-    CLEANUP_FREE char *since = xstrdup(same ? json_get_text(c, "lastTransitionTime") : now);
-    condition_remove(o, type);
-    c = json_append(json_ensure_array(json_ensure_object(o, "status"), "conditions"),
-                    json_object());
-    json_set_string(c, "type", type);
-    json_set_string(c, "status", status);
-    json_set_string(c, "lastUpdateTime", now);
-    json_set_string(c, "lastTransitionTime", *since ? since : now);
-    json_set_string(c, "reason", reason);
-    json_set_string(c, "message", message);
-}
-
 /* Seconds; negative: there is no deadline. */
 static int64_t deadline_s(const struct json *d)
 {
@@ -59,7 +35,7 @@ static int64_t deadline_s(const struct json *d)
 static void set_progress(struct deployment *d, const char *status, const char *reason,
                          const char *message, bool again)
 {
-    set_condition(d->o, PROGRESSING, status, reason, message, again, d->now_ms);
+    condition_renew(d->o, PROGRESSING, status, reason, message, again, d->now_ms);
 }
 
 void deployment_pause(struct deployment *d)
@@ -98,7 +74,7 @@ void deployment_outcome(struct json *object, const struct workload_write *w, con
 {
     if (w && w->verb == WORKLOAD_CREATE && deadline_s(object) >= 0) {
         CLEANUP_FREE char *text = xasprintf("%s%s", w->fail_message, why);
-        set_condition(object, PROGRESSING, "False", DEPLOYMENT_CREATE_ERROR, text, false, now_ms);
+        condition_renew(object, PROGRESSING, "False", DEPLOYMENT_CREATE_ERROR, text, false, now_ms);
     }
 }
 
@@ -131,11 +107,11 @@ void deployment_count(struct deployment *d)
     set_count(status, "availableReplicas", available);
     set_count(status, "unavailableReplicas", MAX(wanted - available, 0));
     bool enough = available >= d->r.desired - d->r.unavailable;
-    set_condition(d->o, "Available", enough ? "True" : "False",
-                  enough ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
-                  enough ? "Deployment has minimum availability."
-                         : "Deployment does not have minimum availability.",
-                  false, d->now_ms);
+    condition_renew(d->o, "Available", enough ? "True" : "False",
+                    enough ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+                    enough ? "Deployment has minimum availability."
+                           : "Deployment does not have minimum availability.",
+                    false, d->now_ms);
 }
 
 bool deployment_is_complete(const struct deployment *d, const struct json *o)
@@ -187,8 +163,8 @@ static void copy_failure(struct deployment *d)
         condition_remove(d->o, FAILURE);
         return;
     }
-    set_condition(d->o, FAILURE, json_get_text(c, "status"), json_get_text(c, "reason"),
-                  json_get_text(c, "message"), false, d->now_ms);
+    condition_renew(d->o, FAILURE, json_get_text(c, "status"), json_get_text(c, "reason"),
+                    json_get_text(c, "message"), false, d->now_ms);
 }
 
 void deployment_progress(struct deployment *d)

@@ -16,6 +16,8 @@ const struct workload_kind workload_stateful_sets = {"apps/v1", "apps", "Statefu
                                                      "statefulsets"};
 const struct workload_kind workload_jobs = {"batch/v1", "batch", "Job", "jobs"};
 const struct workload_kind workload_cron_jobs = {"batch/v1", "batch", "CronJob", "cronjobs"};
+const struct workload_kind workload_deployment_configs = {
+    "apps.openshift.io/v1", "apps.openshift.io", "DeploymentConfig", "deploymentconfigs"};
 const struct workload_kind workload_revisions = {"apps/v1", "apps", "ControllerRevision",
                                                  "controllerrevisions"};
 const struct workload_kind workload_claims = {"v1", "", "PersistentVolumeClaim",
@@ -36,6 +38,7 @@ void workload_plan_done(struct workload_plan *p)
     free(p->writes);
     free(p->events);
     json_free(p->status);
+    json_free(p->about);
     *p = (struct workload_plan){0};
 }
 

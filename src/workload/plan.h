@@ -18,7 +18,8 @@ struct workload_kind {
 };
 extern const struct workload_kind workload_pods, workload_replica_sets,
     workload_replication_controllers, workload_deployments, workload_daemon_sets,
-    workload_stateful_sets, workload_jobs, workload_cron_jobs, workload_revisions, workload_claims;
+    workload_stateful_sets, workload_jobs, workload_cron_jobs, workload_revisions, workload_claims,
+    workload_deployment_configs;
 
 enum workload_verb {
     WORKLOAD_CREATE,
@@ -64,6 +65,9 @@ struct workload_plan {
     size_t n_events, cap_events;
     /* The plan's object with its new status; NULL: no status is written. */
     struct json *status;
+    /* The object that Events are about, and its kind; NULL: the plan's object. */
+    struct json *about;
+    const struct workload_kind *about_kind;
     bool only_success; /* The status is not written when a write has failed. */
     /* The wall clock at which another plan can come out without a change of an object; 0: never. */
     int64_t recheck_ms;
@@ -74,6 +78,10 @@ struct workload_plan {
     /* Judges the object whose name a creation met, and may change the status.  False: it is a
      * failure.  NULL: it is none, another plan follows. */
     bool (*met)(struct json *object, const struct workload_write *w, const struct json *live);
+    /* Is told of each write of the plan for 'object' that the server has refused.  May be NULL. */
+    void (*refused)(void *ctx, const struct json *object, const struct workload_write *w, int error,
+                    const char *why);
+    void *refused_ctx;
 };
 
 void workload_plan_done(struct workload_plan *p);

@@ -61,6 +61,13 @@ OBJECTS = [
     {"apiVersion": "v1", "kind": "ReplicationController", "spec": {"replicas": 2, "selector": {"app": "web"}, "template": TEMPLATE},
      "status": {"replicas": 2, "readyReplicas": 1, "conditions": [{"type": "ReplicaFailure", "status": "False"}]}},
     {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "4", "limits.cpu": "2"}}},
+    {"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "spec": {
+        "replicas": 2, "selector": {"app": "web"}, "template": TEMPLATE, "minReadySeconds": 3, "triggers": [
+            {"type": "ConfigChange"}, {"type": "ImageChange", "imageChangeParams": {
+                "automatic": True, "containerNames": ["c"], "from": {"kind": "ImageStreamTag", "name": "s:t"}}}],
+        "strategy": {"type": "Rolling", "rollingParams": {"timeoutSeconds": 60, "maxSurge": 1, "maxUnavailable": 0, "pre": {
+            "failurePolicy": "Abort", "execNewPod": {"command": ["a"], "containerName": "c"}}}}},
+     "status": {"latestVersion": 1, "replicas": 2, "conditions": [CONDITION]}},
     {"apiVersion": "apps/v1", "kind": "DaemonSet", "spec": {
         "selector": OWNER["selector"], "template": TEMPLATE, "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
             "maxUnavailable": "10%"}}},

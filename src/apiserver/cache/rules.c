@@ -224,13 +224,16 @@ void object_prepare_update(const struct api_kind *k, const struct json *old, str
                                        "deletionGracePeriodSeconds", "generation"};
     const struct json *old_meta = json_get(old, "metadata");
     struct json *meta = json_get(obj, "metadata");
+    bool differs = false;
     for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
         keep(meta, old_meta, kept[i]);
     }
     drop_server_fields(meta);
     drop_empty(meta);
     if (k->status_subresource) {
+        CLEANUP(json_free) struct json *wish = json_take(obj, "status");
         keep(obj, old, "status");
+        differs = k->accept_status && k->accept_status(obj, wish);
     }
     if (k->prepare) {
         k->prepare(obj, old);
@@ -238,7 +241,7 @@ void object_prepare_update(const struct api_kind *k, const struct json *old, str
     put_defaults(k, obj);
     if (!k->generation) {
         json_remove(meta, "generation");
-    } else if (intent_differs(k, obj, old) || intent_differs(k, old, obj)) {
+    } else if (differs || intent_differs(k, obj, old) || intent_differs(k, old, obj)) {
         json_set_int(meta, "generation", json_get_int_or(json_get(meta, "generation"), 0) + 1);
     }
 }

@@ -24,6 +24,8 @@ struct apiserver {
     size_t n_streams;
     struct list proxied; /* Requests that are passed on to pods. */
     size_t n_proxied;
+    struct list log_waits; /* Requests for the log of a rollout that has not begun. */
+    size_t n_log_waits;
     struct apiserver_kubelets *kubelets; /* NULL: nodes are not asked. */
     struct usage *usage;
     bool unready;      /* apiserver_unready was called. */

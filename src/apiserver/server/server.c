@@ -27,6 +27,8 @@
 #include "apiserver/verbs/openapi.h"
 #include "apiserver/verbs/read.h"
 #include "apiserver/verbs/review.h"
+#include "apiserver/verbs/rollout_log.h"
+#include "apiserver/verbs/rollouts.h"
 #include "apiserver/verbs/self.h"
 #include "apiserver/verbs/usage.h"
 #include "apiserver/verbs/watch.h"
@@ -122,6 +124,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
                a->cfg.event_window_bytes ? a->cfg.event_window_bytes : DEFAULT_WINDOW_BYTES);
     watch_init(a);
     stream_init(a);
+    rollout_log_init(a);
     a->usage = usage_new(a);
     proxy_init(a);
     definitions_init(a);
@@ -194,6 +197,7 @@ void apiserver_shutdown(struct apiserver *a)
     a->stopping = true;
     watch_end_all(a);
     stream_end_all(a);
+    rollout_log_end_all(a);
     usage_end(a->usage);
     proxy_end_all(a);
 }
@@ -225,6 +229,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
 {
     if (a) {
         stream_end_all(a);
+        rollout_log_end_all(a);
         usage_free(a->usage);
         proxy_end_all(a);
         kubelets_free(a);
@@ -287,6 +292,10 @@ static void dispatch(struct request *q, struct outcome *outcome)
         handle_binding(q, outcome);
     } else if (eviction_is_asked(q)) {
         newest_then(q, handle_eviction, outcome);
+    } else if (rollout_log_is_asked(q)) {
+        newest_then(q, handle_rollout_log, outcome);
+    } else if (rollouts_are_asked(q)) {
+        newest_then(q, handle_rollouts, outcome);
     } else if (self_is_asked(q)) {
         newest_then(q, handle_self, outcome);
     } else if (mapping_is_asked(q)) {

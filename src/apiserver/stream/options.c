@@ -12,6 +12,16 @@ static void check_log(const struct request *q, struct api_causes *causes)
     }
 }
 
+static void check_rollout_log(const struct request *q, struct api_causes *causes)
+{
+    const char *version = http_query(q->x, "version");
+    check_log(q, causes);
+    if (version && *version && request_flag(q, "previous")) {
+        CLEANUP(json_free) struct json *v = json_bool(true);
+        api_invalid(causes, "previous", v, "cannot use previous when a version is specified");
+    }
+}
+
 static void check_streams(const struct request *q, struct api_causes *causes)
 {
     static const char *const names[] = {"stdin", "stdout", "stderr"};
@@ -47,6 +57,19 @@ static const struct stream_option log_rows[] = {
     {"tailLines", "tailLines", STREAM_COUNT, 0},
     {"limitBytes", "limitBytes", STREAM_COUNT, 1},
 };
+/* Of a DeploymentConfig: which rollout is meant is for the API server alone. */
+static const struct stream_option rollout_log_rows[] = {
+    {"container", NULL, STREAM_TEXT, 0},
+    {"follow", "follow", STREAM_BOOL, 0},
+    {"previous", NULL, STREAM_BOOL, 0},
+    {"nowait", NULL, STREAM_BOOL, 0},
+    {"timestamps", "timestamps", STREAM_BOOL, 0},
+    {"version", NULL, STREAM_COUNT, 1},
+    {"sinceSeconds", "sinceSeconds", STREAM_COUNT, 1},
+    {"sinceTime", "sinceTime", STREAM_TIME, 0},
+    {"tailLines", "tailLines", STREAM_COUNT, 0},
+    {"limitBytes", "limitBytes", STREAM_COUNT, 1},
+};
 static const struct stream_option exec_rows[] = {
     {"container", NULL, STREAM_TEXT, 0}, {"command", "command", STREAM_TEXTS, 0},
     {"stdin", "input", STREAM_BOOL, 0},  {"stdout", "output", STREAM_BOOL, 0},
@@ -66,6 +89,8 @@ static const struct stream_option forward_rows[] = {
         kind, rows, ARRAY_SIZE(rows), check \
     }
 const struct stream_options stream_log_options = OPTIONS("PodLogOptions", log_rows, check_log);
+const struct stream_options stream_rollout_log_options =
+    OPTIONS("DeploymentLogOptions", rollout_log_rows, check_rollout_log);
 const struct stream_options stream_exec_options = OPTIONS("PodExecOptions", exec_rows, check_exec);
 const struct stream_options stream_attach_options =
     OPTIONS("PodAttachOptions", attach_rows, check_streams);

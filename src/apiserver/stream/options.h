@@ -28,8 +28,8 @@ struct stream_options {
     /* Checks that join several options; NULL: none. */
     void (*check)(const struct request *q, struct api_causes *causes);
 };
-extern const struct stream_options stream_log_options, stream_exec_options, stream_attach_options,
-    stream_forward_options;
+extern const struct stream_options stream_log_options, stream_rollout_log_options,
+    stream_exec_options, stream_attach_options, stream_forward_options;
 
 /* Appends "?name=value&..." for the node.  On failure the outcome is filled. */
 int stream_options_read(const struct stream_options *o, const struct request *q,

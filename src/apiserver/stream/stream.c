@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/stream/stream.h"
+#include "api/obj.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
@@ -429,6 +430,7 @@ static bool has_name(const struct json *list, const char *name)
 static const char *choose_container(const struct request *q, const struct json *pod,
                                     struct outcome *outcome)
 {
+    const char *pod_name = obj_name(pod);
     const struct json *spec = json_get(pod, "spec"), *list = json_get(spec, "containers");
     const struct json *init = json_get(spec, "initContainers");
     const char *name = http_query(q->x, "container");
@@ -439,7 +441,7 @@ static const char *choose_container(const struct request *q, const struct json *
             return name;
         }
         outcome_error(outcome, 400, "BadRequest", "container %s is not valid for pod %s", name,
-                      q->name);
+                      pod_name);
         return NULL;
     }
     if (json_count(list) == 1) {
@@ -451,7 +453,7 @@ static const char *choose_container(const struct request *q, const struct json *
         add_names(init, &b);
     }
     outcome_error(outcome, 400, "BadRequest",
-                  "a container name must be specified for pod %s, choose one of: %s", q->name,
+                  "a container name must be specified for pod %s, choose one of: %s", pod_name,
                   b.data);
     return NULL;
 }
@@ -482,7 +484,7 @@ static void handle_pod(struct request *q, const struct stream_kind *kind, const 
     }
     strbuf_addf(&path, "/%s", kind->path);
     add_segment(&path, q->namespace);
-    add_segment(&path, q->name);
+    add_segment(&path, obj_name(pod));
     if (kind->upgrade) {
         /* A pod of the same name that comes later is another one. */
         add_segment(&path, uid ? uid : "");
@@ -496,7 +498,7 @@ static void handle_pod(struct request *q, const struct stream_kind *kind, const 
     if (!node || !*node) {
         if (kind->upgrade) {
             outcome_error(outcome, 400, "BadRequest", "pod %s does not have a host assigned",
-                          q->name);
+                          obj_name(pod));
         } else {
             answer_empty(outcome);
         }
@@ -505,11 +507,28 @@ static void handle_pod(struct request *q, const struct stream_kind *kind, const 
     (kind->upgrade ? begin_upgrade : begin_log)(stream_new(q, node), path.data, outcome);
 }
 
+static bool is_full(const struct request *q, struct outcome *outcome)
+{
+    if (q->server->n_streams < MAX_STREAMS) {
+        return false;
+    }
+    outcome_error(outcome, 429, "TooManyRequests", "too many streams, please try again later");
+    return true;
+}
+
+void stream_rollout_log(struct request *q, const struct json *pod, struct outcome *outcome)
+{
+    static const struct stream_kind log = {"log", "containerLogs", &stream_rollout_log_options,
+                                           false, true};
+    if (!is_full(q, outcome)) {
+        handle_pod(q, &log, pod, outcome);
+    }
+}
+
 void handle_stream(struct request *q, struct outcome *outcome)
 {
     const char *method = http_method(q->x);
-    if (q->server->n_streams >= MAX_STREAMS) {
-        outcome_error(outcome, 429, "TooManyRequests", "too many streams, please try again later");
+    if (is_full(q, outcome)) {
         return;
     }
     if (is_proxy(q)) {

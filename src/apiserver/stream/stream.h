@@ -12,6 +12,8 @@
 /* Whether the request is for such a stream. */
 bool stream_is_asked(const struct request *q);
 void handle_stream(struct request *q, struct outcome *outcome);
+/* Answers a request for deploymentconfigs/log with the log of the pod. */
+void stream_rollout_log(struct request *q, const struct json *pod, struct outcome *outcome);
 void stream_init(struct apiserver *a);
 /* Ends all streams; their clients see the end. */
 void stream_end_all(struct apiserver *a);

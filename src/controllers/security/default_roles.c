@@ -30,7 +30,7 @@ static const struct {
 } project_groups[] = {
     {"core", "replicationcontrollers/scale"},
     {"apps", "deployments/rollback deployments/scale replicasets/scale statefulsets/scale"},
-    {"apps.openshift.io", "deploymentconfigs deploymentconfigs/scale"},
+    {"apps.openshift.io", "deploymentconfigs/scale"},
     {"autoscaling", ""},
     {"batch", ""},
     {"policy", ""},
@@ -65,7 +65,8 @@ static const struct role roles[] = {
      {{ALL, "core", "secrets"},
       {"get create", "core", "pods/attach pods/exec pods/portforward pods/proxy services/proxy"},
       {"create", "core", "pods/eviction serviceaccounts/token"},
-      {"impersonate", "core", "serviceaccounts"}},
+      {"impersonate", "core", "serviceaccounts"},
+      {"create", "apps.openshift.io", "deploymentconfigs/instantiate deploymentconfigs/rollback"}},
      .project_verbs = WRITE,
      .project_role = "edit"},
     {"system:aggregate-to-view",
@@ -74,6 +75,7 @@ static const struct role roles[] = {
      {{READ, "core",
        "bindings namespaces namespaces/status persistentvolumeclaims/status pods/log pods/status "
        "replicationcontrollers/status resourcequotas/status services/status"},
+      {READ, "apps.openshift.io", "deploymentconfigs/log deploymentconfigs/status"},
       {READ, "route.openshift.io", "routes/status"},
       {"get", "project.openshift.io", "projects"}},
      .project_verbs = READ,
@@ -92,6 +94,7 @@ static const struct role roles[] = {
        "bindings componentstatuses namespaces namespaces/status nodes nodes/status "
        "persistentvolumes pods/log pods/status replicationcontrollers/status "
        "resourcequotas/status services/status"},
+      {READ, "apps.openshift.io", "deploymentconfigs/log deploymentconfigs/status"},
       {READ, "network.openshift.io", "clusternetworks hostsubnets netnamespaces"},
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
       {READ, "metrics.k8s.io", "nodes pods"},
@@ -148,6 +151,16 @@ static const struct role roles[] = {
      NULL,
      NULL,
      {{"approve", "certificates.k8s.io", "signers", "kubernetes.io/kubelet-serving"}}},
+    /* Of the deployer pods in a project (project_roles.c). */
+    {"system:deployer",
+     NULL,
+     NULL,
+     {{"get list patch update watch", "core", "replicationcontrollers"},
+      {"get update", "core", "replicationcontrollers/scale"},
+      {"create get list watch", "core", "pods"},
+      {"get", "core", "pods/log"},
+      {"create update", "image.openshift.io", "imagestreamtags"},
+      {"create list patch update", "core", "events"}}},
     {"system:discovery",
      NULL,
      NULL,

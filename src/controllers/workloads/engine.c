@@ -157,8 +157,10 @@ static char *path_of(const struct run *r, const struct workload_kind *kind, cons
 
 static void say(struct run *r, bool warning, const char *reason, const char *message)
 {
-    recorder_event(r->engine->env.recorder, r->engine->kind->api_version, r->engine->kind->kind,
-                   r->owner, warning ? EVENT_WARNING : EVENT_NORMAL, reason, message);
+    const struct workload_kind *kind = r->plan.about ? r->plan.about_kind : r->engine->kind;
+    recorder_event(r->engine->env.recorder, kind->api_version, kind->kind,
+                   r->plan.about ? r->plan.about : r->owner, warning ? EVENT_WARNING : EVENT_NORMAL,
+                   reason, message);
 }
 
 /* The namespace goes, and the owner with it: that is no failure to report. */
@@ -172,6 +174,9 @@ static void fail(struct run *r, const struct workload_write *w, int error, const
     if (w && w->fail_reason && !is_end_of_namespace(error, text)) {
         CLEANUP_FREE char *message = xasprintf("%s%s", w->fail_message, text);
         say(r, true, w->fail_reason, message);
+    }
+    if (w && r->plan.refused) {
+        r->plan.refused(r->plan.refused_ctx, r->owner, w, error, text);
     }
     if (r->failed) {
         return;

@@ -53,7 +53,8 @@ static void kinds_are_found_by_what_users_type(void **state)
         {"endpointslice", "endpointslices"},
         {"deploy", "deployments"},
         {"hpa", "horizontalpodautoscalers"},
-        {"deploymentconfigs", NULL},
+        {"dc", "deploymentconfigs"},
+        {"buildconfigs", NULL},
         {"", NULL},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
