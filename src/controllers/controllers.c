@@ -26,6 +26,7 @@
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
+#include "controllers/storage/binder.h"
 #include "controllers/workloads/autoscalers.h"
 #include "controllers/workloads/cron_jobs.h"
 #include "controllers/workloads/daemon_sets.h"
@@ -85,6 +86,7 @@ static const struct controller_row rows[] = {
     {&node_lifecycle_controller, NEEDS_WHOLE_API, offsetof(struct configs, nodes)},
     {&disruption_controller, NEEDS_WHOLE_API, 0},
     {&scheduler_controller, NEEDS_WHOLE_API | NEEDS_SCHEDULER, offsetof(struct configs, scheduler)},
+    {&binder_controller, NEEDS_WHOLE_API, 0},
     {&endpoints_controller, NEEDS_WHOLE_API, offsetof(struct configs, foreign)},
     {&wakeup_controller, NEEDS_WHOLE_API, 0},
     {&service_audit_controller, NEEDS_WHOLE_API | NEEDS_SERVICES,

@@ -105,6 +105,7 @@ static void plan_search(struct claim_plan *c)
     struct storage_search search = {.reserved_only = storage_class_waits(class)};
     const struct json *volume =
         storage_match(c->claim, c->v->volumes, c->v->n_volumes, &search, &misses);
+    misses.n[STORAGE_CLASS] += c->v->n_other_class;
     if (volume) {
         bind_to(c, volume);
     } else if (waits) {

@@ -42,6 +42,7 @@ struct storage_view {
     /* Volumes that an unbound claim can get: those of its class, those reserved for it. */
     const struct json *const *volumes;
     size_t n_volumes;
+    size_t n_other_class; /* Volumes of other classes that are free. */
     const struct json *const *classes;
     size_t n_classes;
     const struct json *(*volume)(void *ctx, const char *name); /* NULL: there is none. */
