@@ -27,6 +27,7 @@
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
 #include "controllers/storage/binder.h"
+#include "controllers/storage/local_class.h"
 #include "controllers/workloads/autoscalers.h"
 #include "controllers/workloads/cron_jobs.h"
 #include "controllers/workloads/daemon_sets.h"
@@ -54,6 +55,7 @@ enum {
      * exist. */
     NEEDS_RIGHTS = 256,
     NEEDS_WORKLOADS = 512, /* No workload controllers of others are configured. */
+    NEEDS_LOCAL_CLASS = 1024, /* The storage class "local" is asked for. */
     WORKLOADS = NEEDS_WHOLE_API | NEEDS_RIGHTS | NEEDS_WORKLOADS,
 };
 
@@ -86,7 +88,8 @@ static const struct controller_row rows[] = {
     {&node_lifecycle_controller, NEEDS_WHOLE_API, offsetof(struct configs, nodes)},
     {&disruption_controller, NEEDS_WHOLE_API, 0},
     {&scheduler_controller, NEEDS_WHOLE_API | NEEDS_SCHEDULER, offsetof(struct configs, scheduler)},
-    {&binder_controller, NEEDS_WHOLE_API, 0},
+    {&binder_controller, WORKLOADS, 0},
+    {&local_class_controller, NEEDS_WHOLE_API | NEEDS_LOCAL_CLASS, 0},
     {&endpoints_controller, NEEDS_WHOLE_API, offsetof(struct configs, foreign)},
     {&wakeup_controller, NEEDS_WHOLE_API, 0},
     {&service_audit_controller, NEEDS_WHOLE_API | NEEDS_SERVICES,
@@ -186,6 +189,7 @@ static void bootstrapped(void *ctx, const struct err *e)
                       (c->cfg.network_only ? 0 : NEEDS_WHOLE_API) |
                       (c->cfg.no_scheduler ? 0 : NEEDS_SCHEDULER) |
                       (c->cfg.no_workloads ? 0 : NEEDS_WORKLOADS) |
+                      (c->cfg.local_class ? NEEDS_LOCAL_CLASS : 0) |
                       (c->cfg.services ? NEEDS_SERVICES : 0) | (s ? NEEDS_ACCESS : NEEDS_RIGHTS) |
                       (s && s->ca ? NEEDS_CA : 0)) < 0) {
         return;

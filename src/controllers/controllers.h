@@ -47,7 +47,9 @@ struct controllers_config {
     unsigned node_grace_s; /* A kubelet that was silent for longer is unknown; 0: 40. */
     unsigned ended_pods;   /* Pods that have ended and are kept; 0: all. */
     bool no_scheduler;     /* Another program gives nodes to pods. */
-    bool no_workloads;     /* Another program keeps the pods of Deployments, Jobs and their like. */
+    /* Another program keeps the pods of Deployments, Jobs and their like, and binds volumes. */
+    bool no_workloads;
+    bool local_class;      /* The storage class "local" is made. */
     const char *component; /* Source of events; NULL: "tenet-master". */
     /* Another server provides the API, and its controllers handle namespaces, garbage, events' age
      * and definitions: only subnets and VNIDs are allocated here. */

@@ -106,6 +106,7 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
                         .ended_pods = m->run->config->ended_pods,
                         .no_scheduler = !m->run->config->scheduler,
                         .no_workloads = !m->run->config->workloads,
+                        .local_class = m->run->config->local_class,
                         .services = whole ? &m->host.services : NULL,
                         .informers = m->api ? master_api_informers(m->api) : NULL,
                         .network_only = !whole},

@@ -50,6 +50,7 @@ struct master_config {
     unsigned ended_pods;              /* Pods that have ended and are kept; 0: all. */
     bool scheduler;                   /* The controllers include the scheduler. */
     bool workloads;                   /* And those of Deployments, Jobs and their like. */
+    bool local_class;                 /* The storage class "local" is made. */
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
     char *log_format;                 /* "text" or "json"; NULL: not given. */
     unsigned n_network_flags;         /* How often --cluster-network was given. */
