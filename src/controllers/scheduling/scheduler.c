@@ -28,6 +28,10 @@ LOG_MODULE("scheduler");
      SCHED_BIT(SCHED_VOLUME_LIMIT) | SCHED_BIT(SCHED_VOLUME_BIND) |          \
      SCHED_BIT(SCHED_VOLUME_CAPACITY))
 
+/* The end of a pod frees its room, and a claim of one pod alone. */
+#define BY_ENDS \
+    (BY_ROOM | BY_PODS | SCHED_BIT(SCHED_POD_FAULT) | SCHED_BIT(SCHED_VOLUME_LIMIT))
+
 /* What has to be written about a pod.  Keys of the queue: "NAMESPACE/NAME". */
 struct action {
     /* END: the pod is a victim.  PREPARE: its claims get volumes. */
@@ -549,7 +553,7 @@ static void pod_changed(void *ctx, const char *key, const struct json *old, cons
     if (is_over(pod)) {
         forget(s, key, pod);
         sched_remove_pod(s->model, key);
-        helps(s, BY_ROOM | BY_PODS);
+        helps(s, BY_ENDS);
     } else if (*node_of(pod)) {
         forget(s, key, pod);
         sched_set_pod(s->model, pod, node_of(pod));
@@ -569,7 +573,7 @@ static void pod_deleted(void *ctx, const char *key, const struct json *pod)
     struct scheduler *s = ctx;
     forget(s, key, pod);
     sched_remove_pod(s->model, key);
-    helps(s, BY_ROOM | BY_PODS);
+    helps(s, BY_ENDS);
 }
 
 /* ---- events of other kinds ---- */
