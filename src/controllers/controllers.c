@@ -26,7 +26,9 @@
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
+#include "controllers/storage/attachments.h"
 #include "controllers/storage/binder.h"
+#include "controllers/storage/ephemeral.h"
 #include "controllers/storage/local_class.h"
 #include "controllers/workloads/autoscalers.h"
 #include "controllers/workloads/cron_jobs.h"
@@ -89,6 +91,8 @@ static const struct controller_row rows[] = {
     {&disruption_controller, NEEDS_WHOLE_API, 0},
     {&scheduler_controller, NEEDS_WHOLE_API | NEEDS_SCHEDULER, offsetof(struct configs, scheduler)},
     {&binder_controller, WORKLOADS, 0},
+    {&ephemeral_volumes_controller, WORKLOADS, 0},
+    {&attachments_controller, WORKLOADS, 0},
     {&local_class_controller, NEEDS_WHOLE_API | NEEDS_LOCAL_CLASS, 0},
     {&endpoints_controller, NEEDS_WHOLE_API, offsetof(struct configs, foreign)},
     {&wakeup_controller, NEEDS_WHOLE_API, 0},

@@ -437,3 +437,145 @@ def test_claims_of_a_stateful_set_follow_its_policy(p):
     p.kubectl("delete", "sts", "db")
     wait_for("the end of the claim", lambda: not p.claim("data-db-0"))
     wait_for("the end of the volumes", lambda: not p.call("GET", PVS)["items"])
+
+
+def test_an_ephemeral_volume_lives_with_its_pod(p):
+    template = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}, "metadata": {
+        "labels": {"app": "cache"}}}
+    p.kubectl("create", input=pod("p", volumes=[{"name": v, "ephemeral": {"volumeClaimTemplate": template}} for v in ("a", "b")]))
+    for name in ("p-a", "p-b"):
+        wait_for("the claim", lambda name=name: p.claim(name))
+        meta = p.bound(name)["metadata"]
+        assert meta["labels"] == {"app": "cache"}
+        assert [(o["kind"], o["name"], o["controller"]) for o in meta["ownerReferences"]] == [("Pod", "p", True)]
+    wait_for("the pod's node", lambda: p.call("GET", f"{RED}/pods/p")["spec"].get("nodeName"))
+    p.kubectl("create", input=claim("q-a", klass=None))
+    p.kubectl("create", input=pod("q", volumes=[{"name": "a", "ephemeral": {"volumeClaimTemplate": template}}]))
+    assert "was not created for pod" in p.event("q", "FailedBinding")
+    p.kubectl("delete", "pod", "p")
+    wait_for("the end of the claims", lambda: not p.claim("p-a") and not p.claim("p-b"))
+    assert p.claim("q-a")
+
+
+# ---- attaching ----
+
+ATTACH = "/apis/storage.k8s.io/v1/volumeattachments"
+CSI_DRIVER = "/apis/storage.k8s.io/v1/csidrivers"
+
+
+class FakeCloud:
+    """Attaches what VolumeAttachments ask for, as external-attacher does: with a finalizer, late, and once with an error."""
+
+    def __init__(self, call):
+        self.call, self.stopping, self.error, self.calls, self.refusals = call, threading.Event(), None, [], {}
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        self.stopping.set()
+        self.thread.join(30)
+        assert not self.error, self.error
+
+    def run(self):
+        try:
+            while not self.stopping.wait(0.05):
+                for a in (self.call("GET", ATTACH) or {"items": []})["items"]:
+                    self.act(a)
+        except Exception as e:  # shown by stop(), in the test's thread
+            self.error = e
+
+    def act(self, a):
+        meta, spec, status = a["metadata"], a["spec"], a.get("status", {})
+        path = f"{ATTACH}/{meta['name']}"
+        step = (spec["source"]["persistentVolumeName"], spec["nodeName"])
+        if meta.get("deletionTimestamp"):
+            self.calls.append(("detach", *step))
+            self.call("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
+        elif not meta.get("finalizers"):
+            self.call("PATCH", path, {"metadata": {"finalizers": [f"external-attacher/{spec['attacher'].replace('.', '-')}"]}}, MERGE)
+        elif not status.get("attached"):
+            held = {x[1:] for x in self.calls if x[0] == "attach"} - {x[1:] for x in self.calls if x[0] == "detach"}
+            assert not [h for h in held if h[0] == step[0] and h != step], (held, step)  # The rule of one node.
+            refusal = self.refusals.pop(step[0], None)
+            if refusal:
+                self.call("PATCH", path + "/status", {"status": {"attached": False, "attachError": {"message": refusal}}}, MERGE)
+                return
+            self.calls.append(("attach", *step))
+            self.call("PATCH", path + "/status", {"status": {"attached": True, "attachError": None}}, MERGE)
+
+
+@pytest.fixture
+def cloud(p):
+    f = FakeCloud(p.call)
+    yield f
+    for o in p.call("GET", f"{RED}/pods")["items"]:
+        p.call("DELETE", f"{RED}/pods/{o['metadata']['name']}?gracePeriodSeconds=0")
+    try:
+        for n in ("n1", "n2"):
+            use(p, n)
+            p.call("PATCH", f"/api/v1/nodes/{n}", {"spec": {"taints": None}}, MERGE)
+        wait_for("no attachments", lambda: not p.call("GET", ATTACH)["items"])
+    finally:
+        f.stop()
+
+
+def use(p, node, *names):
+    """What a kubelet says that it has in use."""
+    p.call("PATCH", f"/api/v1/nodes/{node}/status", {"status": {"volumesInUse": list(names)}}, MERGE)
+
+
+EBS = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
+CSI = {"csi": {"driver": "disk.example.com", "volumeHandle": "h1"}}
+
+
+@pytest.mark.parametrize("source,attacher,handle", [(EBS, "ebs.csi.aws.com", "vol-1"), (CSI, "disk.example.com", "h1")])
+def test_a_volume_is_attached_to_one_node(p, cloud, source, attacher, handle):
+    """PV-23's rule of one node, by a fake cloud; the disk of a cloud is attached by the driver that replaces its plug-in."""
+    name = f"kubernetes.io/csi/{attacher}^{handle}"
+    cloud.refusals["disk"] = "the cloud is busy"
+    p.kubectl("create", user=None, input=volume("disk", source=source))
+    p.kubectl("create", input=claim("c"))
+    p.bound("c", "disk")
+    p.kubectl("create", input=pod("a", "c", nodeName="n1"))
+    assert "the cloud is busy" in p.event("a", "FailedAttachVolume")
+    assert 'AttachVolume.Attach succeeded for volume "disk"' in p.event("a", "SuccessfulAttachVolume")
+    assert [x["spec"]["attacher"] for x in p.call("GET", ATTACH)["items"]] == [attacher]
+    wait_for("the node's list", lambda: [x["name"] for x in p.call("GET", "/api/v1/nodes/n1")["status"].get(
+        "volumesAttached", [])] == [name])
+    use(p, "n1", name)
+    p.kubectl("create", input=pod("b", "c", nodeName="n2"))
+    assert "Multi-Attach error" in p.event("b", "FailedAttachVolume")
+    p.kubectl("delete", "pod", "a")
+    wait_for("the end of the pod", lambda: not p.call("GET", f"{RED}/pods/a"))
+    assert cloud.calls == [("attach", "disk", "n1")]  # The node still has it in use.
+    use(p, "n1")
+    wait_for("the other node", lambda: cloud.calls == [("attach", "disk", "n1"), ("detach", "disk", "n1"), ("attach", "disk", "n2")])
+    assert not p.call("GET", "/api/v1/nodes/n1")["status"].get("volumesAttached")
+
+
+def test_a_node_out_of_service_gives_its_volume_up(p, cloud):
+    p.kubectl("create", user=None, input=volume("disk", source=CSI))
+    p.kubectl("create", input=claim("c"))
+    p.bound("c", "disk")
+    p.kubectl("create", input=pod("a", "c", nodeName="n1"))
+    wait_for("the attachment", lambda: cloud.calls == [("attach", "disk", "n1")])
+    use(p, "n1", "kubernetes.io/csi/disk.example.com^h1")
+    p.call("DELETE", f"{RED}/pods/a?gracePeriodSeconds=0")
+    p.kubectl("create", input=pod("b", "c", nodeName="n2"))
+    assert "Multi-Attach error" in p.event("b", "FailedAttachVolume")
+    p.call("PATCH", "/api/v1/nodes/n1", {"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "value": "shutdown",
+                                                            "effect": "NoExecute"}]}}, MERGE)
+    wait_for("the other node", lambda: cloud.calls[1:] == [("detach", "disk", "n1"), ("attach", "disk", "n2")])
+
+
+def test_a_driver_without_attaching_gets_none(p):
+    p.call("POST", CSI_DRIVER, {"metadata": {"name": "disk.example.com"}, "spec": {"attachRequired": False}})
+    try:
+        p.kubectl("create", user=None, input=volume("disk", source=CSI))
+        p.kubectl("create", input=claim("c"))
+        p.bound("c", "disk")
+        p.kubectl("create", input=pod("a", "c", nodeName="n1"))
+        wait_for("the pod to run", lambda: p.call("GET", f"{RED}/pods/a")["status"]["phase"] == "Running")
+        assert not p.call("GET", ATTACH)["items"]
+    finally:
+        p.call("DELETE", f"{CSI_DRIVER}/disk.example.com")
