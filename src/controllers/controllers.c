@@ -56,7 +56,7 @@ enum {
     /* The accounts of controllers have their rights: access control is off, or the default roles
      * exist. */
     NEEDS_RIGHTS = 256,
-    NEEDS_WORKLOADS = 512, /* No workload controllers of others are configured. */
+    NEEDS_WORKLOADS = 512,    /* No workload controllers of others are configured. */
     NEEDS_LOCAL_CLASS = 1024, /* The storage class "local" is asked for. */
     WORKLOADS = NEEDS_WHOLE_API | NEEDS_RIGHTS | NEEDS_WORKLOADS,
 };

@@ -475,8 +475,7 @@ enum sched_reason cycle_check(struct cycle *c, const struct node *n, uint32_t *r
         }
         return SCHED_RESOURCES;
     }
-    enum sched_reason reason =
-        uses(c->s, SCHED_FILTER_VOLUMES) ? volumes_check(c, n) : SCHED_FITS;
+    enum sched_reason reason = uses(c->s, SCHED_FILTER_VOLUMES) ? volumes_check(c, n) : SCHED_FITS;
     if (reason != SCHED_FITS) {
         return reason;
     }

@@ -104,7 +104,7 @@ void sched_decision_done(struct sched_decision *d);
 struct sched_volume_step {
     const char *claim, *claim_uid;
     const char *volume, *volume_uid; /* The claim is bound to it; NULL: a volume has to be made. */
-    bool is_selected; /* The claim's annotation names the node already. */
+    bool is_selected;                /* The claim's annotation names the node already. */
 };
 /* The steps for the claims of the pod that wait for it (WaitForFirstConsumer), on a node that suits
  * the pod: their number; 0: none waits.  '*ret' is the caller's to free. */

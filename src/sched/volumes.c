@@ -26,8 +26,7 @@ static void find_candidates(const struct sched *s, struct volume_need *need)
     size_t cap = 0;
     SMAP_FOREACH (e, &s->objects[SCHED_VOLUME]) {
         if (is_candidate(need->claim, e->value)) {
-            need->volumes =
-                grow(need->volumes, &cap, need->n_volumes + 1, sizeof *need->volumes);
+            need->volumes = grow(need->volumes, &cap, need->n_volumes + 1, sizeof *need->volumes);
             need->volumes[need->n_volumes++] = e->value;
         }
     }
@@ -107,8 +106,8 @@ void volumes_begin(struct cycle *c)
         if (!c->fault) {
             c->fault = claim_fault(c, json_get_string(name));
         }
-        const struct json *claim = model_object(c->s, SCHED_CLAIM, c->class->subject->namespace,
-                                                json_get_string(name));
+        const struct json *claim =
+            model_object(c->s, SCHED_CLAIM, c->class->subject->namespace, json_get_string(name));
         if (!c->fault && !*storage_claim_volume(claim)) {
             struct volume_need *need = &c->needs[c->n_needs++];
             *need = (struct volume_need){
@@ -236,8 +235,7 @@ static enum sched_reason place(const struct cycle *c, const struct node *n,
         }
         if (v) {
             taken.list[taken.n++] = v;
-        } else if (!*storage_class_provisioner(need->class) ||
-                   !topology_allows(need->class, n)) {
+        } else if (!*storage_class_provisioner(need->class) || !topology_allows(need->class, n)) {
             return SCHED_VOLUME_BIND;
         } else if (!has_capacity(c, n, i)) {
             return SCHED_VOLUME_CAPACITY;
@@ -247,10 +245,9 @@ static enum sched_reason place(const struct cycle *c, const struct node *n,
             ret[i].claim_uid = json_path_string(need->claim, "metadata", "uid", NULL);
             ret[i].volume = v ? json_path_string(v, "metadata", "name", NULL) : NULL;
             ret[i].volume_uid = v ? json_path_string(v, "metadata", "uid", NULL) : NULL;
-            ret[i].is_selected =
-                streq_null(json_path_string(need->claim, "metadata", "annotations",
-                                            STORAGE_SELECTED_NODE, NULL),
-                           n->name);
+            ret[i].is_selected = streq_null(json_path_string(need->claim, "metadata", "annotations",
+                                                             STORAGE_SELECTED_NODE, NULL),
+                                            n->name);
         }
     }
     return SCHED_FITS;

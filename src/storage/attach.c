@@ -24,8 +24,7 @@ struct storage_attacher storage_attacher(const struct json *volume)
     for (size_t i = 0; i < ARRAY_SIZE(clouds); i++) {
         const struct json *source = json_get(spec, clouds[i].source);
         if (source) {
-            return (struct storage_attacher){clouds[i].driver,
-                                             json_get_text(source, clouds[i].id)};
+            return (struct storage_attacher){clouds[i].driver, json_get_text(source, clouds[i].id)};
         }
     }
     return (struct storage_attacher){"", ""};

@@ -24,8 +24,7 @@ int storage_may_bind(const struct json *claim, const struct json *volume, struct
 {
     const char *named = storage_claim_volume(claim), *name = obj_name(volume);
     if (*named && !streq(named, name)) {
-        return err_set(e, -EBUSY, "claim \"%s\" is bound to volume \"%s\"", obj_name(claim),
-                       named);
+        return err_set(e, -EBUSY, "claim \"%s\" is bound to volume \"%s\"", obj_name(claim), named);
     }
     if (json_path(volume, "spec", "claimRef", NULL) &&
         !storage_volume_refers_to(volume, claim, false)) {
@@ -37,13 +36,12 @@ int storage_may_bind(const struct json *claim, const struct json *volume, struct
     if (obj_is_terminating(claim)) {
         return err_set(e, -EBUSY, "claim \"%s\" is being deleted", obj_name(claim));
     }
-    enum storage_misfit why = *named ? storage_check_pair(claim, volume,
-                                                          !json_path(volume, "spec", "claimRef",
-                                                                     NULL))
-                                     : storage_check(claim, volume, NULL);
-    return why == STORAGE_FITS ? 0
-                               : err_set(e, -EINVAL, "cannot bind to volume \"%s\": %s", name,
-                                         misfit_text(why));
+    enum storage_misfit why =
+        *named ? storage_check_pair(claim, volume, !json_path(volume, "spec", "claimRef", NULL))
+               : storage_check(claim, volume, NULL);
+    return why == STORAGE_FITS
+               ? 0
+               : err_set(e, -EINVAL, "cannot bind to volume \"%s\": %s", name, misfit_text(why));
 }
 
 static void set_reference(struct json *volume, const struct json *claim)

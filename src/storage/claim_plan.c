@@ -5,7 +5,7 @@
 #include "storage/bind.h"
 #include "storage/plan_priv.h"
 
-#define EXTERNAL_TEXT                                                                          \
+#define EXTERNAL_TEXT                                                                         \
     "Waiting for a volume to be created either by the external provisioner '%s' or manually " \
     "by the system administrator. If volume creation is delayed, please verify that the "     \
     "provisioner is running and correctly registered."
@@ -212,9 +212,9 @@ void storage_plan_claim(const struct json *claim, const struct storage_view *v,
     *ret = (struct storage_plan){0};
     if (obj_is_terminating(claim)) {
         if (obj_has_finalizer(claim, STORAGE_CLAIM_FINALIZER) && !v->used) {
-            plan_write(ret, STORAGE_RELEASE_CLAIM,
-                       plan_without_finalizer(claim, "PersistentVolumeClaim",
-                                              STORAGE_CLAIM_FINALIZER));
+            plan_write(
+                ret, STORAGE_RELEASE_CLAIM,
+                plan_without_finalizer(claim, "PersistentVolumeClaim", STORAGE_CLAIM_FINALIZER));
         }
     } else if (storage_claim_is_bound(claim)) {
         plan_bound(&c);

@@ -144,7 +144,6 @@ char *storage_pod_claim(const struct json *pod, const struct json *v)
     if (name) {
         return xstrdup(name);
     }
-    return json_get(v, "ephemeral")
-               ? xasprintf("%s-%s", obj_name(pod), json_get_text(v, "name"))
-               : NULL;
+    return json_get(v, "ephemeral") ? xasprintf("%s-%s", obj_name(pod), json_get_text(v, "name"))
+                                    : NULL;
 }

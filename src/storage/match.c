@@ -51,13 +51,11 @@ enum storage_misfit storage_check_pair(const struct json *claim, const struct js
 {
     const char *class = storage_claim_class(claim);
     return is_leaving(volume) ? STORAGE_LEAVING
-           : named && !streq(class ? class : "", storage_volume_class(volume))
-               ? STORAGE_CLASS
-           : !streq(volume_mode(claim), volume_mode(volume)) ? STORAGE_MODE
-           : named && !has_modes(claim, volume)              ? STORAGE_ACCESS
-           : storage_claim_size(claim) > storage_volume_size(volume)
-               ? STORAGE_SMALL
-               : STORAGE_FITS;
+           : named && !streq(class ? class : "", storage_volume_class(volume)) ? STORAGE_CLASS
+           : !streq(volume_mode(claim), volume_mode(volume))         ? STORAGE_MODE
+           : named && !has_modes(claim, volume)                      ? STORAGE_ACCESS
+           : storage_claim_size(claim) > storage_volume_size(volume) ? STORAGE_SMALL
+                                                                     : STORAGE_FITS;
 }
 
 enum storage_misfit storage_check(const struct json *claim, const struct json *volume,
@@ -86,8 +84,7 @@ enum storage_misfit storage_check(const struct json *claim, const struct json *v
 
 static unsigned count_modes(const struct json *volume)
 {
-    return (unsigned) __builtin_popcount(
-        modes_of(json_path(volume, "spec", "accessModes", NULL)));
+    return (unsigned) __builtin_popcount(modes_of(json_path(volume, "spec", "accessModes", NULL)));
 }
 
 /* Whether 'a' comes before 'b'; both suit the claim. */
@@ -142,18 +139,17 @@ void storage_misses_write(const struct storage_misses *m, struct strbuf *out)
     static const struct {
         enum storage_misfit why;
         const char *one, *many;
-    } texts[] = {{STORAGE_SMALL, "volume is too small", "volumes are too small"},
-                 {STORAGE_NODE, "volume is on another node", "volumes are on other nodes"},
-                 {STORAGE_SELECTOR, "volume does not match the selector",
-                  "volumes do not match the selector"},
-                 {STORAGE_ACCESS, "volume lacks an access mode", "volumes lack an access mode"},
-                 {STORAGE_MODE, "volume has another volumeMode",
-                  "volumes have another volumeMode"},
-                 {STORAGE_CLASS, "volume has another class", "volumes have another class"},
-                 {STORAGE_LEAVING, "volume has failed or is being deleted",
-                  "volumes have failed or are being deleted"},
-                 {STORAGE_TAKEN, "volume belongs to another claim",
-                  "volumes belong to other claims"}};
+    } texts[] = {
+        {STORAGE_SMALL, "volume is too small", "volumes are too small"},
+        {STORAGE_NODE, "volume is on another node", "volumes are on other nodes"},
+        {STORAGE_SELECTOR, "volume does not match the selector",
+         "volumes do not match the selector"},
+        {STORAGE_ACCESS, "volume lacks an access mode", "volumes lack an access mode"},
+        {STORAGE_MODE, "volume has another volumeMode", "volumes have another volumeMode"},
+        {STORAGE_CLASS, "volume has another class", "volumes have another class"},
+        {STORAGE_LEAVING, "volume has failed or is being deleted",
+         "volumes have failed or are being deleted"},
+        {STORAGE_TAKEN, "volume belongs to another claim", "volumes belong to other claims"}};
     bool any = false;
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         size_t n = m->n[texts[i].why];

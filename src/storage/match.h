@@ -36,7 +36,8 @@ struct storage_node {
 /* What the search excludes or prefers beside the claim's own fields. */
 struct storage_search {
     const struct storage_node *node; /* NULL: any node. */
-    bool reserved_only; /* Only volumes that are reserved for the claim; see WaitForFirstConsumer. */
+    bool
+        reserved_only; /* Only volumes that are reserved for the claim; see WaitForFirstConsumer. */
     /* Whether another claim is about to get the volume; NULL: no. */
     bool (*is_taken)(void *ctx, const struct json *volume);
     void *ctx;

@@ -12,9 +12,9 @@
 #include "storage/match.h"
 
 enum storage_act {
-    STORAGE_REST,         /* Nothing is to be written. */
-    STORAGE_BIND,         /* The body is the Binding of the claim. */
-    STORAGE_PUT_CLAIM,    /* PUT of the whole claim, of its status. */
+    STORAGE_REST,      /* Nothing is to be written. */
+    STORAGE_BIND,      /* The body is the Binding of the claim. */
+    STORAGE_PUT_CLAIM, /* PUT of the whole claim, of its status. */
     STORAGE_PUT_CLAIM_STATUS,
     STORAGE_PUT_VOLUME,
     STORAGE_PUT_VOLUME_STATUS,
@@ -22,7 +22,7 @@ enum storage_act {
     /* The claim of the volume is read from the API server: it is gone as far as the copy says.
      * Another plan is made with what was read. */
     STORAGE_READ_CLAIM,
-    /* The pods of the claim's namespace are read; the plan is carried out if none uses the claim. */
+    /* The pods of the claim's namespace are read; the plan is carried out if none uses it. */
     STORAGE_RELEASE_CLAIM,
 };
 

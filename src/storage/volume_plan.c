@@ -49,7 +49,8 @@ static void plan_recycling(struct volume_plan *p)
     const char *failed = obj_annotation(p->volume, STORAGE_RECYCLE_FAILED);
     const char *own = storage_volume_node(p->volume);
     if (!streq(source, "hostPath") && !streq(source, "nfs")) {
-        fail(p, "VolumeFailedRecycle", "only volumes of the kinds hostPath and nfs can be recycled");
+        fail(p, "VolumeFailedRecycle",
+             "only volumes of the kinds hostPath and nfs can be recycled");
     } else if (node && streq_null(obj_annotation(p->volume, STORAGE_RECYCLED), "true")) {
         free_volume(p);
         plan_say(p->plan, false, "VolumeRecycled", "Volume recycled");
@@ -128,9 +129,9 @@ void storage_plan_volume(const struct json *volume, const struct storage_owner *
     *ret = (struct storage_plan){0};
     if (obj_is_terminating(volume)) {
         if (obj_has_finalizer(volume, STORAGE_VOLUME_FINALIZER) && !streq(phase, "Bound")) {
-            plan_write(ret, STORAGE_PUT_VOLUME,
-                       plan_without_finalizer(volume, "PersistentVolume",
-                                              STORAGE_VOLUME_FINALIZER));
+            plan_write(
+                ret, STORAGE_PUT_VOLUME,
+                plan_without_finalizer(volume, "PersistentVolume", STORAGE_VOLUME_FINALIZER));
             return;
         }
         if (!streq(phase, "Bound")) {

@@ -238,8 +238,7 @@ static struct json *fixed_part(const struct json *obj, const struct json *old)
 static void check_growth(struct api_causes *c, const struct json *obj, const struct json *old)
 {
     const struct json *now = json_path(obj, "spec", "resources", "requests", "storage", NULL);
-    const char *before =
-        json_path_string(old, "spec", "resources", "requests", "storage", NULL);
+    const char *before = json_path_string(old, "spec", "resources", "requests", "storage", NULL);
     const char *has = json_path_string(old, "status", "capacity", "storage", NULL);
     const char *wanted = json_get_string(now);
     /* A request that cannot be met may be taken back, down to what the volume has. */

@@ -94,14 +94,14 @@ static const char *volume_fault(const struct request *q, const char *node,
     const struct json *ref = json_path(volume, "spec", "claimRef", NULL);
     const struct json *spec = json_get(volume, "spec");
     CLEANUP(json_free)
-    struct json *claim = security_object(s, "", "persistentvolumeclaims",
-                                         json_get_text(ref, "namespace"),
-                                         json_get_text(ref, "name"));
+    struct json *claim =
+        security_object(s, "", "persistentvolumeclaims", json_get_text(ref, "namespace"),
+                        json_get_text(ref, "name"));
     const char *class_name = storage_claim_class(claim);
     CLEANUP(json_free)
-    struct json *class = class_name ? security_object(s, "storage.k8s.io", "storageclasses", NULL,
-                                                      class_name)
-                                    : NULL;
+    struct json *class =
+        class_name ? security_object(s, "storage.k8s.io", "storageclasses", NULL, class_name)
+                   : NULL;
     CLEANUP_FREE char *name = xasprintf(STORAGE_VOLUME_PREFIX "%s", obj_uid(claim));
     if (!claim || !storage_volume_refers_to(volume, claim, true) ||
         !streq_null(obj_annotation(claim, STORAGE_SELECTED_NODE), node) ||
@@ -112,8 +112,8 @@ static const char *volume_fault(const struct request *q, const char *node,
     if (!streq(storage_class_provisioner(class), STORAGE_LOCAL_PROVISIONER) ||
         !streq(storage_volume_class(volume), class_name) ||
         !streq_null(obj_annotation(volume, STORAGE_PROVISIONED_BY), STORAGE_LOCAL_PROVISIONER)) {
-        return "a node is only allowed to make volumes of a class with the provisioner "
-               STORAGE_LOCAL_PROVISIONER;
+        return "a node is only allowed to make volumes of a class with the "
+               "provisioner " STORAGE_LOCAL_PROVISIONER;
     }
     if (!streq(obj_name(volume), name) || !streq(storage_volume_source(volume), "local") ||
         !streq_null(storage_volume_node(volume), node)) {
@@ -122,8 +122,8 @@ static const char *volume_fault(const struct request *q, const char *node,
     }
     return storage_volume_size(volume) >= storage_claim_size(claim) &&
                    same(json_get(spec, "mountOptions"), json_get(class, "mountOptions")) &&
-                   same(json_get(spec, "accessModes"), json_path(claim, "spec", "accessModes",
-                                                                 NULL)) &&
+                   same(json_get(spec, "accessModes"),
+                        json_path(claim, "spec", "accessModes", NULL)) &&
                    streq(json_get_text(spec, "persistentVolumeReclaimPolicy"),
                          json_get_text(class, "reclaimPolicy"))
                ? NULL
@@ -173,8 +173,8 @@ static const char *claim_update_fault(const char *node, const struct json *obj,
                : "a node is only allowed to remove its selection from a claim";
 }
 
-static const char *capacity_fault(const struct request *q, const char *node,
-                                  const struct json *obj, const struct json *old)
+static const char *capacity_fault(const struct request *q, const char *node, const struct json *obj,
+                                  const struct json *old)
 {
     CLEANUP(json_free)
     struct json *class = security_object(q->server->security, "storage.k8s.io", "storageclasses",

@@ -100,8 +100,8 @@ bool selection_matches(const struct selection *s, const struct object *o)
     return (!s->name || streq(api_index_field(o->index, 0), s->name)) &&
            api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index) &&
            (!s->visible || visible_has(s->visible, api_index_field(o->index, 0))) &&
-           (!s->node || node_storage_sees(s->node, s->kind,
-                                          parsed_get(s->parsed, (struct object *) o)));
+           (!s->node ||
+            node_storage_sees(s->node, s->kind, parsed_get(s->parsed, (struct object *) o)));
 }
 
 const char *selection_value(const struct request *q, const struct selection *s)

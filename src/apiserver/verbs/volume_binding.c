@@ -52,8 +52,8 @@ static int add_volume(struct write *w, const struct cache_kind *volumes, const s
     json_remove(json_get(volume, "metadata"), "resourceVersion");
     api_managed_update(volumes->kind, old, volume, &m);
     if (object_encode(volumes->kind, volume, &value) < 0) {
-        outcome_error(outcome, 500, "InternalError", "persistentvolumes \"%s\" is nested too deeply",
-                      base->key);
+        outcome_error(outcome, 500, "InternalError",
+                      "persistentvolumes \"%s\" is nested too deeply", base->key);
         return -E2BIG;
     }
     write_add_other(w, volumes, base, value);

@@ -26,9 +26,8 @@ struct claim_steps *claim_steps_new(const char *ns, const char *node,
                                     const struct sched_volume_step *list, size_t n)
 {
     struct claim_steps *s = NEW(struct claim_steps);
-    *s = (struct claim_steps){.ns = xstrdup(ns),
-                              .node = xstrdup(node),
-                              .list = xcalloc(n, sizeof(struct step))};
+    *s = (struct claim_steps){
+        .ns = xstrdup(ns), .node = xstrdup(node), .list = xcalloc(n, sizeof(struct step))};
     for (size_t i = 0; i < n; i++) {
         if (list[i].volume || !list[i].is_selected) {
             s->list[s->n++] = (struct step){copy(list[i].claim), copy(list[i].claim_uid),

@@ -23,25 +23,24 @@ LOG_MODULE("scheduler");
      SCHED_BIT(SCHED_POD_ANTI_AFFINITY) | SCHED_BIT(SCHED_EXISTING_ANTI_AFFINITY) | \
      SCHED_BIT(SCHED_SERVICE_AFFINITY))
 #define BY_ROOM (SCHED_BIT(SCHED_PORTS) | SCHED_BIT(SCHED_RESOURCES))
-#define BY_VOLUMES                                                           \
-    (SCHED_BIT(SCHED_POD_FAULT) | SCHED_BIT(SCHED_VOLUME_AFFINITY) |         \
-     SCHED_BIT(SCHED_VOLUME_LIMIT) | SCHED_BIT(SCHED_VOLUME_BIND) |          \
+#define BY_VOLUMES                                                   \
+    (SCHED_BIT(SCHED_POD_FAULT) | SCHED_BIT(SCHED_VOLUME_AFFINITY) | \
+     SCHED_BIT(SCHED_VOLUME_LIMIT) | SCHED_BIT(SCHED_VOLUME_BIND) |  \
      SCHED_BIT(SCHED_VOLUME_CAPACITY))
 
 /* The end of a pod frees its room, and a claim of one pod alone. */
-#define BY_ENDS \
-    (BY_ROOM | BY_PODS | SCHED_BIT(SCHED_POD_FAULT) | SCHED_BIT(SCHED_VOLUME_LIMIT))
+#define BY_ENDS (BY_ROOM | BY_PODS | SCHED_BIT(SCHED_POD_FAULT) | SCHED_BIT(SCHED_VOLUME_LIMIT))
 
 /* What has to be written about a pod.  Keys of the queue: "NAMESPACE/NAME". */
 struct action {
     /* END: the pod is a victim.  PREPARE: its claims get volumes. */
     enum { BIND, REPORT, END, PREPARE } type;
     char *uid;
-    char *node;          /* BIND: its node.  REPORT: nominated; NULL: none. */
-    char *reason, *text; /* REPORT: of the condition. */
+    char *node;                /* BIND: its node.  REPORT: nominated; NULL: none. */
+    char *reason, *text;       /* REPORT: of the condition. */
     struct claim_steps *steps; /* PREPARE. */
-    bool marked;         /* END: its condition is written. */
-    bool sent;           /* The request under way is for it, not for the one before. */
+    bool marked;               /* END: its condition is written. */
+    bool sent;                 /* The request under way is for it, not for the one before. */
 };
 
 struct scheduler {

@@ -310,19 +310,18 @@ static void say(struct attachments *c, const struct wanted *w, bool warning, con
         smap_set(&c->said, key, s);
     }
     if (said_is_news(s, text) && text) {
-        recorder_event(c->env.recorder, "v1", "Pod", w->pod,
-                       warning ? EVENT_WARNING : EVENT_NORMAL, reason, text);
+        recorder_event(c->env.recorder, "v1", "Pod", w->pod, warning ? EVENT_WARNING : EVENT_NORMAL,
+                       reason, text);
     }
 }
 
-static void say_state(struct attachments *c, const struct wanted *w,
-                      const struct json *attachment)
+static void say_state(struct attachments *c, const struct wanted *w, const struct json *attachment)
 {
     const struct json *status = json_get(attachment, "status");
     const char *error = json_path_string(status, "attachError", "message", NULL);
     if (json_get_bool(json_get(status, "attached"), false)) {
-        CLEANUP_FREE char *text = xasprintf("AttachVolume.Attach succeeded for volume \"%s\" ",
-                                            obj_name(w->volume));
+        CLEANUP_FREE char *text =
+            xasprintf("AttachVolume.Attach succeeded for volume \"%s\" ", obj_name(w->volume));
         say(c, w, false, "SuccessfulAttachVolume", text);
     } else if (error && *error) {
         CLEANUP_FREE char *text = xasprintf("AttachVolume.Attach failed for volume \"%s\" : %s",
@@ -587,11 +586,11 @@ static void stop(void *state)
     free(c);
 }
 
-#define ROW(version, name, short, member)                            \
-    {                                                                \
-        .api_version = (version), .plural = (name),                  \
-        .informer = CONTROLLER_INFORMER(struct attachments, member), \
-        .changed = short##_changed, .deleted = short##_deleted       \
+#define ROW(version, name, short, member)                                                        \
+    {                                                                                            \
+        .api_version = (version), .plural = (name),                                              \
+        .informer = CONTROLLER_INFORMER(struct attachments, member), .changed = short##_changed, \
+        .deleted = short##_deleted                                                               \
     }
 
 static const struct controller_watch watches[] = {

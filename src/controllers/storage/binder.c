@@ -435,7 +435,8 @@ static void note(struct binder *b, const char *key, const struct json *obj, bool
 static bool is_current(struct binder *b, const char *key)
 {
     const struct behind *n = smap_get(&b->behind, key);
-    if (n && (informer_version(b->claims) < n->claims || informer_version(b->volumes) < n->volumes)) {
+    if (n &&
+        (informer_version(b->claims) < n->claims || informer_version(b->volumes) < n->volumes)) {
         return false;
     }
     (void) smap_remove(&b->behind, key);
@@ -473,9 +474,9 @@ static void send_put(struct work *w, const struct storage_plan *p)
     bool claim = p->act == STORAGE_PUT_CLAIM || p->act == STORAGE_PUT_CLAIM_STATUS ||
                  p->act == STORAGE_RELEASE_CLAIM;
     bool status = p->act == STORAGE_PUT_CLAIM_STATUS || p->act == STORAGE_PUT_VOLUME_STATUS;
-    CLEANUP_FREE char *path =
-        api_path("v1", claim ? "persistentvolumeclaims" : "persistentvolumes",
-                 claim ? obj_namespace(p->body) : NULL, obj_name(p->body), status ? "status" : NULL);
+    CLEANUP_FREE char *path = api_path("v1", claim ? "persistentvolumeclaims" : "persistentvolumes",
+                                       claim ? obj_namespace(p->body) : NULL, obj_name(p->body),
+                                       status ? "status" : NULL);
     work_request(w, "PUT", path, p->body, written);
 }
 
@@ -568,9 +569,9 @@ static void carry_out(struct binder *b, struct work *w)
     } else if (p->act == STORAGE_READ_CLAIM) {
         const struct json *volume = informer_get(b->volumes, work_key(w));
         const struct json *ref = json_path(volume, "spec", "claimRef", NULL);
-        CLEANUP_FREE char *path = api_path("v1", "persistentvolumeclaims",
-                                           json_get_text(ref, "namespace"),
-                                           json_get_text(ref, "name"), NULL);
+        CLEANUP_FREE char *path =
+            api_path("v1", "persistentvolumeclaims", json_get_text(ref, "namespace"),
+                     json_get_text(ref, "name"), NULL);
         work_request(w, "GET", path, NULL, claim_read);
     } else if (p->act == STORAGE_RELEASE_CLAIM) {
         CLEANUP_FREE char *path = api_path("v1", "pods", obj_namespace(p->body), NULL, NULL);
@@ -638,11 +639,11 @@ static void stop(void *state)
     free(b);
 }
 
-#define ROW(version, name, short, member)                        \
-    {                                                            \
-        .api_version = (version), .plural = (name),              \
-        .informer = CONTROLLER_INFORMER(struct binder, member),  \
-        .changed = short##_changed, .deleted = short##_deleted   \
+#define ROW(version, name, short, member)                                                   \
+    {                                                                                       \
+        .api_version = (version), .plural = (name),                                         \
+        .informer = CONTROLLER_INFORMER(struct binder, member), .changed = short##_changed, \
+        .deleted = short##_deleted                                                          \
     }
 
 static const struct controller_watch watches[] = {

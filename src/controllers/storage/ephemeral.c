@@ -125,8 +125,7 @@ static void reconcile(void *ctx, struct work *w, const char *key)
     JSON_FOREACH (v, json_path(pod, "spec", "volumes", NULL)) {
         CLEANUP_FREE char *name =
             json_get(v, "ephemeral") && !is_over(pod) ? storage_pod_claim(pod, v) : NULL;
-        CLEANUP_FREE char *claim_key =
-            name ? xasprintf("%s/%s", obj_namespace(pod), name) : NULL;
+        CLEANUP_FREE char *claim_key = name ? xasprintf("%s/%s", obj_namespace(pod), name) : NULL;
         const struct json *claim = claim_key ? informer_get(c->claims, claim_key) : NULL;
         if (claim && !is_of_pod(claim, pod)) {
             CLEANUP_FREE char *text = xasprintf("ephemeral volume creation: PVC \"%s\" was not "

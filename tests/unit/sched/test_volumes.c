@@ -39,21 +39,21 @@ static struct json *pod_of(const char *name, const char *claims)
     return from(strbuf_cstr(&b));
 }
 
-#define WAITING(name, size, notes)                                                           \
-    "{'metadata':{'name':'" name "','namespace':'n','uid':'u-" name "','annotations':{"      \
-    notes "}},'spec':{'accessModes':['ReadWriteOnce'],'storageClassName':'c','resources':{"  \
+#define WAITING(name, size, notes)                                                            \
+    "{'metadata':{'name':'" name "','namespace':'n','uid':'u-" name "','annotations':{" notes \
+    "}},'spec':{'accessModes':['ReadWriteOnce'],'storageClassName':'c','resources':{"         \
     "'requests':{'storage':'" size "'}}}}"
-#define CLASS(provisioner, more)                                                            \
-    "{'metadata':{'name':'c'},'provisioner':'" provisioner "','volumeBindingMode':"         \
+#define CLASS(provisioner, more)                                                    \
+    "{'metadata':{'name':'c'},'provisioner':'" provisioner "','volumeBindingMode':" \
     "'WaitForFirstConsumer'" more "}"
-#define DISK(name, node, size)                                                               \
+#define DISK(name, node, size)                                                                \
     "{'metadata':{'name':'" name "','uid':'u-" name "'},'spec':{'capacity':{'storage':'" size \
-    "'},'accessModes':['ReadWriteOnce'],'storageClassName':'c','local':{},'nodeAffinity':{"  \
-    "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'kubernetes.io/hostname'," \
+    "'},'accessModes':['ReadWriteOnce'],'storageClassName':'c','local':{},'nodeAffinity':{"   \
+    "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'kubernetes.io/hostname',"  \
     "'operator':'In','values':['" node "']}]}]}}}}"
-#define CAPACITY(name, node, room)                                                           \
-    "{'metadata':{'name':'" name "','namespace':'k'},'storageClassName':'c','capacity':'"    \
-    room "','nodeTopology':{'matchLabels':{'kubernetes.io/hostname':'" node "'}}}"
+#define CAPACITY(name, node, room)                                                             \
+    "{'metadata':{'name':'" name "','namespace':'k'},'storageClassName':'c','capacity':'" room \
+    "','nodeTopology':{'matchLabels':{'kubernetes.io/hostname':'" node "'}}}"
 
 /* The node, or the text why there is none; owned. */
 static char *decided(struct sched *s, const char *claims)
@@ -168,8 +168,9 @@ static void the_selected_node_stays_as_long_as_it_suits(void **state)
 static void a_claim_that_does_not_wait_holds_the_pod_up(void **state)
 {
     CLEANUP(sched_free) struct sched *s = cluster(1);
-    set(s, SCHED_CLASS, "{'metadata':{'name':'c'},'provisioner':'p','volumeBindingMode':"
-                        "'Immediate'}");
+    set(s, SCHED_CLASS,
+        "{'metadata':{'name':'c'},'provisioner':'p','volumeBindingMode':"
+        "'Immediate'}");
     set(s, SCHED_CLAIM, WAITING("a", "1Gi", ""));
     assert_decides(s, "a", "pod has unbound immediate PersistentVolumeClaims");
     /* A volume's name alone is no binding. */
@@ -178,10 +179,10 @@ static void a_claim_that_does_not_wait_holds_the_pod_up(void **state)
     assert_decides(s, "a", "pod has unbound immediate PersistentVolumeClaims");
 }
 
-#define BOUND(name, modes)                                                                   \
-    "{'metadata':{'name':'" name "','namespace':'n','annotations':{'pv.kubernetes.io/"       \
+#define BOUND(name, modes)                                                             \
+    "{'metadata':{'name':'" name "','namespace':'n','annotations':{'pv.kubernetes.io/" \
     "bind-completed':'yes'}},'spec':{'accessModes':['" modes "'],'volumeName':'v" name "'}}"
-#define CSI(name)                                                                            \
+#define CSI(name) \
     "{'metadata':{'name':'v" name "'},'spec':{'csi':{'driver':'d','volumeHandle':'" name "'}}}"
 
 static void a_claim_of_one_pod_takes_one(void **state)
@@ -200,8 +201,9 @@ static void a_claim_of_one_pod_takes_one(void **state)
 static void a_node_has_so_many_volumes_of_a_driver(void **state)
 {
     CLEANUP(sched_free) struct sched *s = cluster(1);
-    set(s, SCHED_CSI_NODE, "{'metadata':{'name':'n1'},'spec':{'drivers':[{'name':'d',"
-                           "'allocatable':{'count':2}},{'name':'other'}]}}");
+    set(s, SCHED_CSI_NODE,
+        "{'metadata':{'name':'n1'},'spec':{'drivers':[{'name':'d',"
+        "'allocatable':{'count':2}},{'name':'other'}]}}");
     set(s, SCHED_CLAIM, BOUND("a", "ReadWriteOnce"));
     set(s, SCHED_CLAIM, BOUND("b", "ReadWriteOnce"));
     set(s, SCHED_CLAIM, BOUND("c", "ReadWriteOnce"));

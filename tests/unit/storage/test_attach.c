@@ -30,15 +30,17 @@ static void a_driver_may_need_no_attaching(void **state)
     CLEANUP(json_free) struct json *not = from("{'spec':{'attachRequired':false}}");
     assert_true(storage_needs_attaching(NULL));
     assert_true(storage_needs_attaching(needs));
-    assert_false(storage_needs_attaching(not));
+    assert_false(storage_needs_attaching(not ));
 }
 
 static void modes_decide_whether_one_node_has_it(void **state)
 {
-    CLEANUP(json_free) struct json *one = from("{'spec':{'accessModes':['ReadWriteOnce',"
-                                               "'ReadWriteOncePod']}}");
-    CLEANUP(json_free) struct json *many = from("{'spec':{'accessModes':['ReadWriteOnce',"
-                                                "'ReadOnlyMany']}}");
+    CLEANUP(json_free)
+    struct json *one = from("{'spec':{'accessModes':['ReadWriteOnce',"
+                            "'ReadWriteOncePod']}}");
+    CLEANUP(json_free)
+    struct json *many = from("{'spec':{'accessModes':['ReadWriteOnce',"
+                             "'ReadOnlyMany']}}");
     assert_true(storage_is_exclusive(one));
     assert_false(storage_is_exclusive(many));
 }
@@ -66,8 +68,9 @@ static void a_lost_node_keeps_its_volumes_for_six_minutes(void **state)
 
 static void an_attachment_names_volume_and_node(void **state)
 {
-    CLEANUP(json_free) struct json *v = from("{'metadata':{'name':'v'},'spec':{'csi':{'driver':"
-                                             "'d','volumeHandle':'h'}}}");
+    CLEANUP(json_free)
+    struct json *v = from("{'metadata':{'name':'v'},'spec':{'csi':{'driver':"
+                          "'d','volumeHandle':'h'}}}");
     struct storage_attacher a = storage_attacher(v);
     CLEANUP(json_free) struct json *o = storage_make_attachment("name", v, &a, "n1");
     CLEANUP_FREE char *unique = storage_unique_name(&a);

@@ -40,8 +40,8 @@ static struct json *make(const struct item *it, bool claim)
         struct json *r = json_ensure_object(json_ensure_object(spec, "resources"), "requests");
         json_set_string(r, "storage", size);
         if (it->label) {
-            struct json *labels = json_ensure_object(json_ensure_object(spec, "selector"),
-                                                     "matchLabels");
+            struct json *labels =
+                json_ensure_object(json_ensure_object(spec, "selector"), "matchLabels");
             json_set_string(labels, "is", it->label);
         }
         json_set_string(json_get(o, "metadata"), "uid", it->name);
@@ -122,8 +122,7 @@ static const char *matched(const struct item *claim, const struct item *volumes,
         list[i] = make(&volumes[i], false);
     }
     struct storage_search search = {0};
-    const struct json *v =
-        storage_match(c, (const struct json *const *) list, n, &search, misses);
+    const struct json *v = storage_match(c, (const struct json *const *) list, n, &search, misses);
     snprintf(name, sizeof name, "%s", v ? obj_name(v) : "");
     for (size_t i = 0; i < n; i++) {
         json_free(list[i]);
@@ -189,17 +188,22 @@ static void random_ones_agree_with_the_model(void **state)
         rng_start(seed + r);
         size_t n = below(ARRAY_SIZE(list) + 1);
         for (size_t i = 0; i < n; i++) {
-            list[i] = (struct item){names[i],     1 + below(7),    1 + (int) below(5),
-                                    PICK(classes), PICK(labels),    chance(10),
-                                    PICK(reserved), (int) below(3)};
+            list[i] = (struct item){names[i],     1 + below(7), 1 + (int) below(5), PICK(classes),
+                                    PICK(labels), chance(10),   PICK(reserved),     (int) below(3)};
         }
-        struct item claim = {"claim",      1 + below(7), 1 + (int) below(5), PICK(classes),
-                             PICK(labels), chance(10),   NULL,               0};
+        struct item claim = {"claim",
+                             1 + below(7),
+                             1 + (int) below(5),
+                             PICK(classes),
+                             PICK(labels),
+                             chance(10),
+                             NULL,
+                             0};
         const char *got = matched(&claim, list, n, NULL), *want = model(&claim, list, n);
         found += got != NULL;
         if (!streq(got ? got : "-", want ? want : "-")) {
-            fail_msg("seed %llu: got %s, want %s", (unsigned long long) (seed + r),
-                     got ? got : "-", want ? want : "-");
+            fail_msg("seed %llu: got %s, want %s", (unsigned long long) (seed + r), got ? got : "-",
+                     want ? want : "-");
         }
     }
     assert_true(found > rounds / 20); /* The search finds something often enough to mean it. */
@@ -234,8 +238,8 @@ static void a_volume_in_deletion_or_failed_is_not_given(void **state)
     assert_int_equal(storage_check(claim, v, NULL), STORAGE_LEAVING);
 }
 
-#define ON_NODE                                                                             \
-    "'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':"         \
+#define ON_NODE                                                                     \
+    "'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':" \
     "'kubernetes.io/hostname','operator':'In','values':['n1']}]}]}}"
 
 static void a_volume_is_looked_for_on_a_node(void **state)
@@ -269,8 +273,8 @@ static void the_older_annotation_wins(void **state)
 
 static void the_newest_default_class_wins(void **state)
 {
-#define CLASS(name, note, time)                                                              \
-    "{'metadata':{'name':'" name "','creationTimestamp':'2026-01-01T00:0" time ":00Z',"      \
+#define CLASS(name, note, time)                                                         \
+    "{'metadata':{'name':'" name "','creationTimestamp':'2026-01-01T00:0" time ":00Z'," \
     "'annotations':{'" note "':'true'}}}"
     CLEANUP(json_free) struct json *a = from(CLASS("a", STORAGE_DEFAULT_CLASS, "1"));
     CLEANUP(json_free) struct json *b = from(CLASS("b", STORAGE_DEFAULT_CLASS_BETA, "2"));

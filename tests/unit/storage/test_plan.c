@@ -14,11 +14,11 @@
 
 /* ---- objects ---- */
 
-#define CLAIM(more)                                                                          \
-    "{'metadata':{'name':'c','namespace':'ns','uid':'u1'},'spec':{'accessModes':"            \
+#define CLAIM(more)                                                               \
+    "{'metadata':{'name':'c','namespace':'ns','uid':'u1'},'spec':{'accessModes':" \
     "['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}" more "}}"
-#define VOLUME(name, more)                                                                   \
-    "{'metadata':{'name':'" name "','uid':'v-" name "'},'spec':{'capacity':{'storage':"      \
+#define VOLUME(name, more)                                                              \
+    "{'metadata':{'name':'" name "','uid':'v-" name "'},'spec':{'capacity':{'storage':" \
     "'2Gi'},'accessModes':['ReadWriteOnce']," more "},'status':{'phase':'Available'}}"
 #define REF(uid) "'claimRef':{'namespace':'ns','name':'c','uid':'" uid "'}"
 #define NFS "'nfs':{'server':'s','path':'/p'}"
@@ -90,15 +90,14 @@ static void check_claim(const struct claim_row *row)
     }
 }
 
-#define CLASS(mode, provisioner)                                                     \
-    "{'metadata':{'name':'gold'},'provisioner':'" provisioner "','volumeBindingMode':'" \
-    mode "'}"
+#define CLASS(mode, provisioner) \
+    "{'metadata':{'name':'gold'},'provisioner':'" provisioner "','volumeBindingMode':'" mode "'}"
 #define GOLD ",'storageClassName':'gold'"
 #define PENDING(text) "{'metadata':{'name':'c','namespace':'ns','uid':'u1'" text
-#define BOUND                                                                             \
-    "{'metadata':{'name':'c','namespace':'ns','uid':'u1','annotations':{"                 \
-    "'pv.kubernetes.io/bind-completed':'yes'}},'spec':{'accessModes':['ReadWriteOnce'],"  \
-    "'resources':{'requests':{'storage':'1Gi'}},'volumeName':'v'},'status':{'phase':"     \
+#define BOUND                                                                            \
+    "{'metadata':{'name':'c','namespace':'ns','uid':'u1','annotations':{"                \
+    "'pv.kubernetes.io/bind-completed':'yes'}},'spec':{'accessModes':['ReadWriteOnce']," \
+    "'resources':{'requests':{'storage':'1Gi'}},'volumeName':'v'},'status':{'phase':"    \
     "'Bound','capacity':{'storage':'2Gi'}}}"
 
 static void plans_for_claims(void **state)
@@ -128,9 +127,8 @@ static void plans_for_claims(void **state)
          "VolumeMismatch", "cannot bind to volume \"v\": storageClassName does not match"},
         {CLAIM(",'volumeName':'w'"), VOLUME("v", NFS), NULL, STORAGE_PUT_CLAIM_STATUS,
          "FailedBinding", "volume \"w\" not found"},
-        {CLAIM(",'volumeName':'v'"), VOLUME("v", NFS "," REF("u2")), NULL,
-         STORAGE_PUT_CLAIM_STATUS, "FailedBinding",
-         "volume \"v\" already bound to a different claim"},
+        {CLAIM(",'volumeName':'v'"), VOLUME("v", NFS "," REF("u2")), NULL, STORAGE_PUT_CLAIM_STATUS,
+         "FailedBinding", "volume \"v\" already bound to a different claim"},
         /* Bound ones. */
         {BOUND, NULL, NULL, STORAGE_PUT_CLAIM_STATUS, "ClaimLost",
          "Bound claim has lost its PersistentVolume. Data on the volume is lost!"},
@@ -210,7 +208,7 @@ struct volume_row {
     const char *reason;
 };
 
-#define STATE(name, more, phase, notes)                                                       \
+#define STATE(name, more, phase, notes)                                                        \
     "{'metadata':{'name':'" name "','annotations':{" notes "}},'spec':{'capacity':{'storage':" \
     "'2Gi'},'accessModes':['ReadWriteOnce']," more "},'status':{'phase':'" phase "'}}"
 #define POLICY(p) ",'persistentVolumeReclaimPolicy':'" p "'"
@@ -302,8 +300,8 @@ static void a_recycled_volume_is_free(void **state)
 
 static void a_volume_in_use_keeps_its_finalizer(void **state)
 {
-#define LEAVING(phase)                                                                       \
-    "{'metadata':{'name':'v','deletionTimestamp':'2026-01-01T00:00:00Z','finalizers':"       \
+#define LEAVING(phase)                                                                 \
+    "{'metadata':{'name':'v','deletionTimestamp':'2026-01-01T00:00:00Z','finalizers':" \
     "['kubernetes.io/pv-protection']},'spec':{" REF("u1") "},'status':{'phase':'" phase "'}}"
     CLEANUP(json_free) struct json *bound = from(LEAVING("Bound"));
     CLEANUP(json_free) struct json *released = from(LEAVING("Released"));
@@ -347,7 +345,7 @@ static void a_binding_changes_both(void **state)
 
 #define MOST 6
 struct cluster {
-    struct json *claims[MOST], *volumes[MOST]; /* By number; NULL: there is none. */
+    struct json *claims[MOST], *volumes[MOST];         /* By number; NULL: there is none. */
     struct json *old_claims[MOST], *old_volumes[MOST]; /* The binder's late copies. */
     unsigned uids;
     size_t bindings, releases;
@@ -531,8 +529,8 @@ static void disturb(struct cluster *c)
     } else if (chance(20)) {
         set(&c->volumes[i], NULL);
     } else if (obj_annotation(c->volumes[i], STORAGE_RECYCLE_NODE)) {
-        obj_set_annotation(c->volumes[i],
-                           chance(80) ? STORAGE_RECYCLED : STORAGE_RECYCLE_FAILED, "true");
+        obj_set_annotation(c->volumes[i], chance(80) ? STORAGE_RECYCLED : STORAGE_RECYCLE_FAILED,
+                           "true");
     }
     check(c);
 }
