@@ -14,11 +14,10 @@
 enum storage_act {
     STORAGE_REST,      /* Nothing is to be written. */
     STORAGE_BIND,      /* The body is the Binding of the claim. */
-    STORAGE_PUT_CLAIM, /* PUT of the whole claim, of its status. */
+    STORAGE_PUT_CLAIM, /* A PUT of the whole object, or of its status. */
     STORAGE_PUT_CLAIM_STATUS,
     STORAGE_PUT_VOLUME,
     STORAGE_PUT_VOLUME_STATUS,
-    STORAGE_DELETE_VOLUME,
     /* The claim of the volume is read from the API server: it is gone as far as the copy says.
      * Another plan is made with what was read. */
     STORAGE_READ_CLAIM,
