@@ -5,17 +5,17 @@ The kubelets are a thread that acts with the certificates of the nodes, so it ca
 """
 import json
 import threading
-import urllib.request
+import time
 
 import pytest
 
+from ha import Etcd, Gone, Master, PlainMaster
 from lab import wait_for
 from playkubelet import PlayKubelet
-from test_auth import RBAC, Cluster
+from test_auth import Cluster
 from test_scheduler import kubelet_node
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
-STRATEGIC = {"Content-Type": "application/strategic-merge-patch+json"}
 PVS, SC = "/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/storageclasses"
 RED = "/api/v1/namespaces/red"
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -579,3 +579,56 @@ def test_a_driver_without_attaching_gets_none(p):
         assert not p.call("GET", ATTACH)["items"]
     finally:
         p.call("DELETE", f"{CSI_DRIVER}/disk.example.com")
+
+
+# ---- masters that die ----
+
+def half_bound(claims, volumes):
+    """Claims and volumes that do not name each other, or are in another phase than the other."""
+    refs, wrong = {}, []
+    for v in volumes:
+        ref = v["spec"].get("claimRef", {}).get("uid")
+        if ref:
+            if ref in refs:
+                wrong.append(("two volumes", refs[ref], v["metadata"]["name"]))
+            refs[ref] = v["metadata"]["name"]
+        if bool(ref) != (v.get("status", {}).get("phase") == "Bound"):
+            wrong.append(("volume", v["metadata"]["name"], ref, v.get("status")))
+    for c in claims:
+        name = c["spec"].get("volumeName")
+        if refs.get(c["metadata"]["uid"]) != name or bool(name) != (c.get("status", {}).get("phase") == "Bound"):
+            wrong.append(("claim", c["metadata"]["name"], name, refs.get(c["metadata"]["uid"]), c.get("status")))
+    return wrong
+
+
+@pytest.mark.parametrize("store", ("sqlite", "etcd"))
+def test_nothing_is_half_bound_when_the_master_is_killed(tmp_path, store):
+    etcd = Etcd(tmp_path) if store == "etcd" else None
+    m = Master(tmp_path, "master", etcd, ttl=3) if etcd else PlainMaster(tmp_path)
+    claims, n, kills = "/api/v1/namespaces/default/persistentvolumeclaims", 0, 0
+    try:
+        m.wait_ready()
+        for i in range(60):
+            assert m.call("POST", PVS, volume(f"v{i}"))[0] == 201
+        wait_for("free volumes", lambda: all(v["status"].get("phase") == "Available" for v in m.items(PVS)))
+        while n < 60:
+            for _ in range(6):
+                try:
+                    n += m.call("POST", claims, claim(f"c{n}"))[0] in (201, 409)
+                except Gone:
+                    pass
+            time.sleep(0.002 * (kills % 6))  # Each kill comes at another moment of the bindings.
+            m.kill()
+            kills += 1
+            m.start()
+            # Both lists are of one moment only when nothing is bound in between.
+            def stable():
+                first, second, third = m.items(claims), m.items(PVS), m.items(claims)
+                return (first, second) if first == third else None
+            assert half_bound(*wait_for("lists of one moment", stable)) == []
+        wait_for("all claims", lambda: all(c["status"].get("phase") == "Bound" for c in m.items(claims)))
+        assert half_bound(m.items(claims), m.items(PVS)) == [] and kills >= 5
+    finally:
+        m.kill()
+        if etcd:
+            etcd.close()
