@@ -50,6 +50,7 @@ struct controllers_config {
     /* Another program keeps the pods of Deployments, Jobs and their like, and binds volumes. */
     bool no_workloads;
     bool local_class;      /* The storage class "local" is made. */
+    bool snapshot_kinds;   /* The definitions of volume snapshots are made. */
     const char *component; /* Source of events; NULL: "tenet-master". */
     /* Another server provides the API, and its controllers handle namespaces, garbage, events' age
      * and definitions: only subnets and VNIDs are allocated here. */

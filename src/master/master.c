@@ -107,6 +107,7 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
                         .no_scheduler = !m->run->config->scheduler,
                         .no_workloads = !m->run->config->workloads,
                         .local_class = m->run->config->local_class,
+                        .snapshot_kinds = m->run->config->snapshot_kinds,
                         .services = whole ? &m->host.services : NULL,
                         .informers = m->api ? master_api_informers(m->api) : NULL,
                         .network_only = !whole},

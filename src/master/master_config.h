@@ -51,6 +51,7 @@ struct master_config {
     bool scheduler;                   /* The controllers include the scheduler. */
     bool workloads;                   /* And those of Deployments, Jobs and their like. */
     bool local_class;                 /* The storage class "local" is made. */
+    bool snapshot_kinds;              /* The definitions of volume snapshots are made. */
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
     char *log_format;                 /* "text" or "json"; NULL: not given. */
     unsigned n_network_flags;         /* How often --cluster-network was given. */

@@ -454,6 +454,17 @@ static const struct option_row rows[] = {
      .help = "whether the controllers make the storage class `local` as the default class",
      .detail = "Its volumes are directories of the nodes' disks. Claims without a class get them, "
                "and their pods stay on the node that has the volume."},
+    {.path = "kubernetesMasterConfig.volumeSnapshots",
+     .flag = "volume-snapshots",
+     .arg = "BOOL",
+     .type = OPTION_BOOL,
+     .choices = "true false",
+     .daemons = MASTER_CONTROLLERS,
+     MEMBER(snapshot_kinds),
+     .dflt = "false",
+     .help = "whether the controllers make the CustomResourceDefinitions of volume snapshots",
+     .detail = "They are those of `snapshot.storage.k8s.io/v1`. The snapshots themselves are taken "
+               "by the parts of a CSI driver."},
     {.path = "kubernetesMasterConfig.nodeMonitorGraceSeconds",
      .flag = "node-monitor-grace",
      .arg = "SECONDS",

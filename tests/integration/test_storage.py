@@ -102,7 +102,7 @@ class StorageKubelets:
 
 class Project:
     def __init__(self, tmp):
-        self.c = Cluster(str(tmp), extra={"kubernetesMasterConfig": {"localStorageClass": True, "nodeMonitorGraceSeconds": 86400}})
+        self.c = Cluster(str(tmp), extra={"kubernetesMasterConfig": {"localStorageClass": True, "volumeSnapshots": True, "nodeMonitorGraceSeconds": 86400}})
         self.c.namespace("red")
         self.c.bind("red", "eve", "edit", user="eve")
         wait_for("the role's rules", lambda: self.c.kubectl(
@@ -579,6 +579,26 @@ def test_a_driver_without_attaching_gets_none(p):
         assert not p.call("GET", ATTACH)["items"]
     finally:
         p.call("DELETE", f"{CSI_DRIVER}/disk.example.com")
+
+
+def test_kinds_of_snapshots_by_option(p):
+    snapshot = {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot", "metadata": {"name": "s"},
+                "spec": {"source": {"persistentVolumeClaimName": "c"}, "volumeSnapshotClassName": "k"}}
+    klass = {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass", "metadata": {"name": "k"},
+             "driver": "disk.example.com", "deletionPolicy": "Delete", "parameters": {"a": "b"}}
+    wait_for("the kinds", lambda: all(p.c.ask(p.c._admin, "GET", f"/apis/snapshot.storage.k8s.io/v1/{x}")[0] == 200 for x in (
+        "volumesnapshots", "volumesnapshotclasses", "volumesnapshotcontents")))
+    p.kubectl("create", user=None, input=klass)
+    p.kubectl("create", user=None, input=snapshot)
+    assert p.kubectl("get", "vsclass", "k", "--no-headers", user=None).split()[:3] == ["k", "disk.example.com", "Delete"]
+    assert p.kubectl("get", "vs", "s", "--no-headers", user=None).split()[:2] == ["s", "c"]
+    status = {"status": {"readyToUse": True, "restoreSize": "1Gi", "boundVolumeSnapshotContentName": "x"}}
+    p.c.ask(p.c._admin, "PATCH", "/apis/snapshot.storage.k8s.io/v1/namespaces/red/volumesnapshots/s/status", status, headers=MERGE,
+            want=200)
+    assert p.kubectl("get", "vs", "s", "--no-headers", user=None).split()[:5] == ["s", "true", "c", "1Gi", "k"]
+    wrong = {**klass, "metadata": {"name": "w"}, "deletionPolicy": "Forget"}
+    assert "deletionPolicy" in p.kubectl("create", user=None, input=wrong, fails=True)
+    p.kubectl("delete", "vs/s", "vsclass/k", user=None)
 
 
 # ---- masters that die ----
