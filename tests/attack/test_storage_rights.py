@@ -235,6 +235,7 @@ def test_a_node_tells_its_own_capacity(c):
              ("change another's", "PATCH", f"{CAPACITY}/of-n2", {"capacity": "1"}, MERGE), ("see it", "GET", f"{CAPACITY}/of-n2"),
              ("delete it", "DELETE", f"{CAPACITY}/of-n2"), ("delete all", "DELETE", CAPACITY)]
     assert refused(c, c.node, table) == []
+    assert c.ask(c.node, "GET", f"{CAPACITY}/of-n1")[0] == 404  # It may learn that it has to make its own.
     c.ask(c.node, "POST", CAPACITY, capacity("of-n1", "n1"), want=201)
     c.ask(c.node, "PATCH", f"{CAPACITY}/of-n1", {"capacity": "2Gi"}, headers=MERGE, want=200)
     assert [o["metadata"]["name"] for o in c.ask(c.node, "GET", CAPACITY, want=200)["items"]] == ["of-n1"]

@@ -165,6 +165,10 @@ void kind_persistent_volume_validate(const struct json *obj, const struct json *
     if (old) {
         const struct json *before = json_get(old, "spec");
         check_source_kept(c, spec, before);
+        if (json_get(before, "nodeAffinity")) {
+            api_field_immutable(c, "spec.nodeAffinity", json_get(spec, "nodeAffinity"),
+                                json_get(before, "nodeAffinity"));
+        }
         api_field_immutable(c, "spec.volumeMode", json_get(spec, "volumeMode"),
                             json_get(before, "volumeMode"));
     }

@@ -136,15 +136,17 @@ static bool needs_volume(struct security *s, const char *node, const struct attr
     return ns && name && needed(s, node, &claim);
 }
 
-/* Whether the object of a partial kind that 'a' names concerns the node. */
-static bool sees(const struct security *s, const char *node, const struct attributes *a)
+/* Whether the object of a partial kind that 'a' names concerns the node.  'absent' is the answer when
+ * there is no such object. */
+static bool sees(const struct security *s, const char *node, const struct attributes *a,
+                 bool absent)
 {
     const struct api_kind *k = api_kind_find(a->group, "v1", a->resource);
     CLEANUP(json_free)
     struct json *o = *a->name ? security_object(s, a->group, a->resource,
                                                 *a->namespace ? a->namespace : NULL, a->name)
                               : NULL;
-    return o && node_storage_sees(node, k, o);
+    return o ? node_storage_sees(node, k, o) : absent;
 }
 
 /* Claims and volumes: those that its pods mount, and the part of node_storage.h. */
@@ -164,19 +166,20 @@ static bool own_volume(struct security *s, const char *node, const struct attrib
         return false;
     }
     if (streq(a->verb, "get")) {
-        return sees(s, node, a) || (claim ? needed(s, node, a) : needs_volume(s, node, a));
+        return sees(s, node, a, false) || (claim ? needed(s, node, a) : needs_volume(s, node, a));
     }
     if (streq(a->verb, "delete") && !claim) {
         CLEANUP(json_free) struct json *o = security_object(s, "", a->resource, NULL, a->name);
         return node_storage_may_delete(node, o);
     }
-    return is_one_of(a->verb, "update patch") && sees(s, node, a);
+    return is_one_of(a->verb, "update patch") && sees(s, node, a, false);
 }
 
 static bool own_capacity(struct security *s, const char *node, const struct attributes *a)
 {
     return is_one_of(a->verb, "list watch create") ||
-           (is_one_of(a->verb, "get update patch delete") && sees(s, node, a));
+           (is_one_of(a->verb, "get update patch delete") && *a->name &&
+            sees(s, node, a, streq(a->verb, "get")));
 }
 
 /* Rights that a kubelet needs to mount volumes and to run pods by class. */

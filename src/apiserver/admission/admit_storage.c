@@ -71,6 +71,11 @@ int claim_resize_validate(struct request *q, const struct json *obj, const struc
         return admission_refuse(q, obj, "Only bound persistent volume claims can be expanded",
                                 outcome);
     }
+    if (streq(storage_class_provisioner(class), STORAGE_LOCAL_PROVISIONER) &&
+        streq(json_get_text(json_get(class, "parameters"), "backing"), "loop")) {
+        return admission_refuse(q, obj, "the images of this storage class have a fixed size",
+                                outcome);
+    }
     return json_get_bool(json_get(class, "allowVolumeExpansion"), false)
                ? 0
                : admission_refuse(q, obj,

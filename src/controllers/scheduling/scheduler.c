@@ -590,7 +590,7 @@ static void node_deleted(void *ctx, const char *key, const struct json *node)
 {
     struct scheduler *s = ctx;
     sched_remove_node(s->model, key);
-    helps(s, BY_PODS);
+    helps(s, BY_PODS | BY_VOLUMES); /* A volume that was to be made there is made elsewhere. */
 }
 
 #define WATCHES_KIND(name, kind, reasons)                                          \
