@@ -128,7 +128,9 @@ static void claim_changed(void *ctx, const char *key, const struct json *old,
                           const struct json *claim)
 {
     struct attachments *c = ctx;
-    if (!old || !streq(storage_claim_volume(old), storage_claim_volume(claim))) {
+    const char *name = storage_claim_volume(claim);
+    const struct json *volume = *name ? informer_get(c->volumes, name) : NULL;
+    if (*storage_attacher(volume).driver && (!old || !streq(storage_claim_volume(old), name))) {
         add_all(c, &c->pods_of);
     }
 }
@@ -141,7 +143,9 @@ static void volume_changed(void *ctx, const char *key, const struct json *old,
                            const struct json *volume)
 {
     struct attachments *c = ctx;
-    if (!old && *storage_attacher(volume).driver) {
+    const char *claim = json_path_string(volume, "spec", "claimRef", "uid", NULL);
+    const char *before = json_path_string(old, "spec", "claimRef", "uid", NULL);
+    if (*storage_attacher(volume).driver && claim && !streq_null(before, claim)) {
         add_all(c, &c->pods_of);
     }
 }

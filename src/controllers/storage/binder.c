@@ -93,12 +93,13 @@ static void index_volume(struct binder *b, const struct json *volume, bool add)
 
 /* ---- events ---- */
 
-static void add_waiting(struct binder *b, const char *class)
+/* The waiting claims that the volume suits; NULL: all that wait. */
+static void add_waiting(struct binder *b, const struct json *volume)
 {
     struct smap_entry *e;
     SMAP_FOREACH (e, &b->waiting) {
-        const char *wanted = class ? storage_claim_class(informer_get(b->claims, e->key)) : NULL;
-        if (!class || streq(wanted ? wanted : "", class)) {
+        if (!volume ||
+            storage_check(informer_get(b->claims, e->key), volume, NULL) == STORAGE_FITS) {
             workqueue_add(b->env.queue, e->key);
         }
     }
@@ -151,6 +152,17 @@ static void add_claim_of(struct binder *b, const struct json *volume)
     }
 }
 
+/* Claims that ask for the volume by name. */
+static void add_claims_named(struct binder *b, const char *volume)
+{
+    struct smap_entry *e;
+    SMAP_FOREACH (e, &b->waiting) {
+        if (streq(storage_claim_volume(informer_get(b->claims, e->key)), volume)) {
+            workqueue_add(b->env.queue, e->key);
+        }
+    }
+}
+
 static bool is_recycling(const struct json *volume)
 {
     return streq(json_get_text(json_get(volume, "status"), "phase"), "Released") &&
@@ -177,18 +189,8 @@ static void volume_changed(void *ctx, const char *key, const struct json *old,
         (void) smap_remove(&b->given, key);
         add_claim_of(b, volume);
     } else {
-        add_waiting(b, storage_volume_class(volume));
-    }
-}
-
-/* Claims that ask for the volume by name. */
-static void add_claims_named(struct binder *b, const char *volume)
-{
-    struct smap_entry *e;
-    SMAP_FOREACH (e, &b->waiting) {
-        if (streq(storage_claim_volume(informer_get(b->claims, e->key)), volume)) {
-            workqueue_add(b->env.queue, e->key);
-        }
+        add_waiting(b, volume);
+        add_claims_named(b, key);
     }
 }
 
