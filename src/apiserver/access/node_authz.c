@@ -136,8 +136,8 @@ static bool needs_volume(struct security *s, const char *node, const struct attr
     return ns && name && needed(s, node, &claim);
 }
 
-/* Whether the object of a partial kind that 'a' names concerns the node.  'absent' is the answer when
- * there is no such object. */
+/* Whether the object of a partial kind that 'a' names concerns the node.  'absent' is the answer
+ * when there is no such object. */
 static bool sees(const struct security *s, const char *node, const struct attributes *a,
                  bool absent)
 {

@@ -14,6 +14,8 @@ static void each_source_has_its_attacher(void **state)
                 {"'azureDisk':{'diskName':'n','diskURI':'/u'}", "disk.csi.azure.com", "/u"},
                 {"'cinder':{'volumeID':'c'}", "cinder.csi.openstack.org", "c"},
                 {"'nfs':{'server':'s','path':'/'}", "", ""},
+                {"'iscsi':{'targetPortal':'p'}", "", ""},
+                {"'fc':{'lun':0}", "", ""},
                 {"'hostPath':{'path':'/'}", "", ""}};
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         CLEANUP_FREE char *text = xasprintf("{'spec':{'capacity':{},%s}}", rows[i].source);
