@@ -244,9 +244,11 @@ def test_a_node_tells_its_own_capacity(c):
 
 def test_a_node_sees_its_attachments(c):
     for i in (1, 2):
-        c.admin("POST", ATTACH, {"metadata": {"name": f"a{i}"}, "spec": {
+        # The finalizer keeps them: no pod needs them, so the controller deletes them.
+        c.admin("POST", ATTACH, {"metadata": {"name": f"a{i}", "finalizers": ["example.com/kept"]}, "spec": {
             "attacher": "d.example.com", "nodeName": f"n{i}", "source": {"persistentVolumeName": "blues"}}}, 201)
-    assert [o["metadata"]["name"] for o in c.ask(c.node, "GET", ATTACH, want=200)["items"]] in (["a1"], [])
+    assert [o["metadata"]["name"] for o in c.ask(c.node, "GET", ATTACH, want=200)["items"]] == ["a1"]
+    c.ask(c.node, "GET", f"{ATTACH}/a1", want=200)
     assert refused(c, c.node, [("attach", "POST", ATTACH, {"metadata": {"name": "x"}}),
                                ("say that it is", "PATCH", f"{ATTACH}/a1/status", {"status": {"attached": True}}, MERGE),
-                               ("detach", "DELETE", f"{ATTACH}/a2")]) == []
+                               ("see another's", "GET", f"{ATTACH}/a2"), ("detach", "DELETE", f"{ATTACH}/a2")]) == []

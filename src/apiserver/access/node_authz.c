@@ -195,7 +195,9 @@ static bool may_use_storage(struct security *s, const char *node, const struct a
         return is_one_of(a->verb, "get list watch");
     }
     if (streq(a->resource, "volumeattachments")) {
-        return is_one_of(a->verb, "get list watch"); /* A list shows the node its part only. */
+        /* A list shows the node its part only. */
+        return is_one_of(a->verb, "list watch") ||
+               (streq(a->verb, "get") && *a->name && sees(s, node, a, true));
     }
     if (streq(a->resource, "csistoragecapacities")) {
         return own_capacity(s, node, a);
