@@ -255,6 +255,36 @@ static void a_volume_is_looked_for_on_a_node(void **state)
     assert_int_equal(storage_check(claim, v, &n1), STORAGE_FITS);
     assert_int_equal(storage_check(claim, v, &n2), STORAGE_NODE);
     assert_string_equal(storage_volume_node(v), "n1");
+    json_remove(json_get(v, "spec"), "nodeAffinity");
+    assert_int_equal(storage_check(claim, v, &n2), STORAGE_FITS);
+}
+
+/* Only an affinity that names one host, and nothing else, makes a volume one of a node. */
+static void other_affinities_name_no_node(void **state)
+{
+#define AFFINITY(expressions, more)                                                               \
+    "{'spec':{'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[" expressions \
+    "]" more "}]}}}}"
+#define HOST(key, operator, values) \
+    "{'key':'" key "','operator':'" operator"','values':[" values "]}"
+    static const char *const rows[] = {
+        AFFINITY(HOST("zone", "In", "'n1'"), ""),
+        AFFINITY(HOST("kubernetes.io/hostname", "NotIn", "'n1'"), ""),
+        AFFINITY(HOST("kubernetes.io/hostname", "In", "'n1','n2'"), ""),
+        AFFINITY(HOST("kubernetes.io/hostname", "In", "'n1'") "," HOST("a", "In", "'b'"), ""),
+        AFFINITY(HOST("kubernetes.io/hostname", "In", "'n1'"),
+                 ",'matchFields':[{'key':'metadata.name','operator':'In','values':['n2']}]"),
+        "{'spec':{'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[" HOST(
+            "kubernetes.io/hostname", "In", "'n1'") "]},{}]}}}}",
+        "{'spec':{}}",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP(json_free) struct json *v = from(rows[i]);
+        assert_null(storage_volume_node(v));
+    }
+    CLEANUP(json_free)
+    struct json *own = from(AFFINITY(HOST("kubernetes.io/hostname", "In", "'n1'"), ""));
+    assert_string_equal(storage_volume_node(own), "n1");
 }
 
 static void the_older_annotation_wins(void **state)
@@ -307,6 +337,7 @@ int main(void)
         cmocka_unit_test(the_nearest_misses_are_named),
         cmocka_unit_test(a_volume_in_deletion_or_failed_is_not_given),
         cmocka_unit_test(a_volume_is_looked_for_on_a_node),
+        cmocka_unit_test(other_affinities_name_no_node),
         cmocka_unit_test(the_older_annotation_wins),
         cmocka_unit_test(the_newest_default_class_wins),
         cmocka_unit_test(a_pod_names_its_claims),

@@ -341,6 +341,38 @@ static void a_binding_changes_both(void **state)
     assert_true(json_equal(again, claim) && json_equal(v2, v));
 }
 
+static void what_is_reserved_must_suit_nevertheless(void **state)
+{
+    CLEANUP(json_free) struct json *claim = from(CLAIM(",'volumeName':'v'"));
+    CLEANUP(json_free) struct json *v = from(VOLUME("v", NFS "," REF("u1")));
+    struct err e = {0};
+    json_set_string(json_path(v, "spec", "capacity", NULL), "storage", "1Mi");
+    assert_int_equal(storage_may_bind(claim, v, &e), -EINVAL);
+    assert_string_equal(e.text, "cannot bind to volume \"v\": requested size is larger than the "
+                                "volume");
+}
+
+static void a_claim_without_its_mark_is_not_bound(void **state)
+{
+    CLEANUP(json_free) struct json *claim = from(CLAIM(""));
+    CLEANUP(json_free) struct json *v = from(VOLUME("v", NFS));
+    storage_bind(claim, v, NOW);
+    assert_true(storage_is_bound(claim, v));
+    obj_remove_annotation(claim, STORAGE_BIND_COMPLETED);
+    assert_false(storage_is_bound(claim, v));
+}
+
+static void a_phase_has_its_reason_and_time(void **state)
+{
+    CLEANUP(json_free) struct json *v = from("{'status':{'phase':'Bound'}}");
+    assert_true(storage_set_phase(v, "Failed", "R", "m", NOW));
+    assert_json(json_get(v, "status"), "{'phase':'Failed','reason':'R','message':'m',"
+                                       "'lastPhaseTransitionTime':'2027-01-15T08:00:00Z'}");
+    assert_false(storage_set_phase(v, "Failed", "R", "m", NOW + 5000));
+    assert_true(storage_set_phase(v, "Available", NULL, NULL, NOW));
+    assert_null(json_path(v, "status", "reason", NULL));
+}
+
 /* ---- histories ---- */
 
 #define MOST 6
@@ -582,6 +614,9 @@ int main(void)
         cmocka_unit_test(a_recycled_volume_is_free),
         cmocka_unit_test(a_volume_in_use_keeps_its_finalizer),
         cmocka_unit_test(a_binding_changes_both),
+        cmocka_unit_test(what_is_reserved_must_suit_nevertheless),
+        cmocka_unit_test(a_claim_without_its_mark_is_not_bound),
+        cmocka_unit_test(a_phase_has_its_reason_and_time),
         cmocka_unit_test(histories_bind_each_to_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
