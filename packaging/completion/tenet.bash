@@ -85,6 +85,7 @@ _tenet() {
     "master --scheduler") values="true false" ;;
     "master --workloads") values="true false" ;;
     "master --local-storage-class") values="true false" ;;
+    "master --volume-snapshots") values="true false" ;;
     "master --tls") values="auto off" ;;
     "master --pki-dir") values="@file" ;;
     "master --tls-cert-file") values="@file" ;;
@@ -136,6 +137,7 @@ _tenet() {
     "controllers --scheduler") values="true false" ;;
     "controllers --workloads") values="true false" ;;
     "controllers --local-storage-class") values="true false" ;;
+    "controllers --volume-snapshots") values="true false" ;;
     "controllers --cluster-signing-cert-file") values="@file" ;;
     "controllers --cluster-signing-key-file") values="@file" ;;
     "controllers --log-format") values="text json" ;;
@@ -262,7 +264,7 @@ _tenet() {
     help) words="master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns whoami help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --local-storage-class --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
@@ -270,7 +272,7 @@ _tenet() {
         ;;
     "controllers")
         words=""
-        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --local-storage-class --node-monitor-grace --terminated-pod-gc-threshold --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-format --log-level --help"
+        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-format --log-level --help"
         ;;
     "node")
         words="flows maps"
