@@ -27,6 +27,11 @@
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
+#include "controllers/storage/attachments.h"
+#include "controllers/storage/binder.h"
+#include "controllers/storage/ephemeral.h"
+#include "controllers/storage/local_class.h"
+#include "controllers/storage/snapshot_kinds.h"
 #include "controllers/workloads/autoscalers.h"
 #include "controllers/workloads/cron_jobs.h"
 #include "controllers/workloads/daemon_sets.h"
@@ -55,7 +60,9 @@ enum {
     /* The accounts of controllers have their rights: access control is off, or the default roles
      * exist. */
     NEEDS_RIGHTS = 256,
-    NEEDS_WORKLOADS = 512, /* No workload controllers of others are configured. */
+    NEEDS_WORKLOADS = 512,    /* No workload controllers of others are configured. */
+    NEEDS_LOCAL_CLASS = 1024, /* The storage class "local" is asked for. */
+    NEEDS_SNAPSHOTS = 2048,   /* The kinds of volume snapshots are asked for. */
     WORKLOADS = NEEDS_WHOLE_API | NEEDS_RIGHTS | NEEDS_WORKLOADS,
 };
 
@@ -89,6 +96,11 @@ static const struct controller_row rows[] = {
     {&node_lifecycle_controller, NEEDS_WHOLE_API, offsetof(struct configs, nodes)},
     {&disruption_controller, NEEDS_WHOLE_API, 0},
     {&scheduler_controller, NEEDS_WHOLE_API | NEEDS_SCHEDULER, offsetof(struct configs, scheduler)},
+    {&binder_controller, WORKLOADS, 0},
+    {&ephemeral_volumes_controller, WORKLOADS, 0},
+    {&attachments_controller, WORKLOADS, 0},
+    {&local_class_controller, NEEDS_WHOLE_API | NEEDS_LOCAL_CLASS, 0},
+    {&snapshot_kinds_controller, NEEDS_WHOLE_API | NEEDS_SNAPSHOTS, 0},
     {&endpoints_controller, NEEDS_WHOLE_API, offsetof(struct configs, foreign)},
     {&wakeup_controller, NEEDS_WHOLE_API, 0},
     {&service_audit_controller, NEEDS_WHOLE_API | NEEDS_SERVICES,
@@ -191,6 +203,8 @@ static void bootstrapped(void *ctx, const struct err *e)
                       (c->cfg.network_only ? 0 : NEEDS_WHOLE_API) |
                       (c->cfg.no_scheduler ? 0 : NEEDS_SCHEDULER) |
                       (c->cfg.no_workloads ? 0 : NEEDS_WORKLOADS) |
+                      (c->cfg.local_class ? NEEDS_LOCAL_CLASS : 0) |
+                      (c->cfg.snapshot_kinds ? NEEDS_SNAPSHOTS : 0) |
                       (c->cfg.services ? NEEDS_SERVICES : 0) | (s ? NEEDS_ACCESS : NEEDS_RIGHTS) |
                       (s && s->ca ? NEEDS_CA : 0)) < 0) {
         return;

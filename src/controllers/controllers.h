@@ -47,9 +47,12 @@ struct controllers_config {
     unsigned node_grace_s; /* A kubelet that was silent for longer is unknown; 0: 40. */
     unsigned ended_pods;   /* Pods that have ended and are kept; 0: all. */
     bool no_scheduler;     /* Another program gives nodes to pods. */
-    bool no_workloads;     /* Another program keeps the pods of Deployments, Jobs and their like. */
+    /* Another program keeps the pods of Deployments, Jobs and their like, and binds volumes. */
+    bool no_workloads;
     const char *deployer_image; /* Of the pods that do rollouts of DeploymentConfigs; borrowed. */
     bool deploy_in_process;     /* Such rollouts are done without a pod where that is possible. */
+    bool local_class;           /* The storage class "local" is made. */
+    bool snapshot_kinds;        /* The definitions of volume snapshots are made. */
     const char *component;      /* Source of events; NULL: "tenet-master". */
     /* Another server provides the API, and its controllers handle namespaces, garbage, events' age
      * and definitions: only subnets and VNIDs are allocated here. */

@@ -168,6 +168,8 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "servingInfo:\n"
         "  bindAddress: %s:%u\n"
         "%s"
+        "kubernetesMasterConfig:\n"
+        "  localStorageClass: true\n"
         "storage:\n"
         "%s",
         json_get_text(l->config, "plugin"), json_get_text(l->config, "clusterNetwork"),

@@ -108,6 +108,8 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
                         .no_workloads = !m->run->config->workloads,
                         .deployer_image = m->run->config->deployer_image,
                         .deploy_in_process = m->run->config->deploy_in_process,
+                        .local_class = m->run->config->local_class,
+                        .snapshot_kinds = m->run->config->snapshot_kinds,
                         .services = whole ? &m->host.services : NULL,
                         .informers = m->api ? master_api_informers(m->api) : NULL,
                         .network_only = !whole},

@@ -52,6 +52,8 @@ struct master_config {
     char *deployer_image;             /* Of the pods that do rollouts of DeploymentConfigs. */
     bool deploy_in_process;           /* Such rollouts need no pod. */
     bool workloads;                   /* And those of Deployments, Jobs and their like. */
+    bool local_class;                 /* The storage class "local" is made. */
+    bool snapshot_kinds;              /* The definitions of volume snapshots are made. */
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
     char *log_format;                 /* "text" or "json"; NULL: not given. */
     unsigned n_network_flags;         /* How often --cluster-network was given. */

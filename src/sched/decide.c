@@ -41,12 +41,26 @@ enum sched_reason sched_check(struct sched *s, const struct json *pod, const cha
     return reason;
 }
 
+/* The node for which the pod's volumes are being made stays, as long as it suits. */
+static struct node *selected(struct cycle *c)
+{
+    const char *name = volumes_selected_node(c);
+    struct node *n = name ? model_node(c->s, name) : NULL;
+    return n && n->present && cycle_check(c, n, NULL) == SCHED_FITS ? n : NULL;
+}
+
 void sched_decide(struct sched *s, const struct json *pod, struct sched_decision *ret)
 {
     struct cycle c;
     struct why w;
     *ret = (struct sched_decision){0};
     cycle_begin(&c, s, pod);
+    const struct node *kept = selected(&c);
+    if (kept) {
+        *ret = (struct sched_decision){.node = kept->name, .n_checked = 1, .n_fit = 1};
+        cycle_end(&c);
+        return;
+    }
     why_init(&w);
     size_t want = MAX(enough(s->n_running), 1);
     CLEANUP_FREE struct node **fit = xcalloc(want + 1, sizeof(struct node *));

@@ -406,28 +406,6 @@ static bool service_labels_hold(const struct cycle *c, const struct node *n)
 
 /* ---- a decision ---- */
 
-/* Why a claim keeps the pod from all nodes, owned; NULL: it does not. */
-static char *claim_fault(const struct sched *s, const struct class *c, const char *name)
-{
-    const struct json *claim = model_object(s, SCHED_CLAIM, c->subject->namespace, name);
-    const char *volume = json_get_text(json_get(claim, "spec"), "volumeName");
-    if (!claim) {
-        return xasprintf("persistentvolumeclaim \"%s\" not found", name);
-    }
-    if (json_path(claim, "metadata", "deletionTimestamp", NULL)) {
-        return xasprintf("persistentvolumeclaim \"%s\" is being deleted", name);
-    }
-    if (!*volume) {
-        return xasprintf("pod has unbound immediate PersistentVolumeClaims: \"%s\" waits for a "
-                         "PersistentVolume",
-                         name);
-    }
-    return model_object(s, SCHED_VOLUME, NULL, volume)
-               ? NULL
-               : xasprintf("persistentvolume \"%s\" of persistentvolumeclaim \"%s\" not found",
-                           volume, name);
-}
-
 void cycle_recount(struct cycle *c)
 {
     for (size_t i = 0; c->class->n_hard && i < c->class->n_spreads; i++) {
@@ -441,17 +419,14 @@ void cycle_recount(struct cycle *c)
 
 void cycle_begin(struct cycle *c, struct sched *s, const struct json *pod)
 {
-    const struct json *claim;
     model_order(s);
     *c = (struct cycle){.s = s,
                         .class = class_get(s, pod),
                         .key = sched_pod_key(pod),
                         .priority = sched_pod_priority(pod)};
     make_recent(s, c->class);
-    JSON_FOREACH (claim, json_get(c->class->spec, "claims")) {
-        c->fault = c->fault || !uses(s, SCHED_FILTER_VOLUMES)
-                       ? c->fault
-                       : claim_fault(s, c->class, json_get_string(claim));
+    if (uses(s, SCHED_FILTER_VOLUMES)) {
+        volumes_begin(c);
     }
     if (c->class->too_many) {
         free(c->fault);
@@ -469,6 +444,7 @@ void cycle_end(struct cycle *c)
     for (size_t i = 0; i < c->class->n_spreads; i++) {
         free(c->spreads[i].list);
     }
+    volumes_end(c);
     free(c->spreads);
     free(c->fault);
     free(c->key);
@@ -499,6 +475,10 @@ enum sched_reason cycle_check(struct cycle *c, const struct node *n, uint32_t *r
         }
         return SCHED_RESOURCES;
     }
-    enum sched_reason reason = check_spread(c, n);
+    enum sched_reason reason = uses(c->s, SCHED_FILTER_VOLUMES) ? volumes_check(c, n) : SCHED_FITS;
+    if (reason != SCHED_FITS) {
+        return reason;
+    }
+    reason = check_spread(c, n);
     return reason != SCHED_FITS ? reason : check_pods(c, n);
 }

@@ -504,7 +504,8 @@ void sched_nominate(struct sched *s, const struct json *pod, const char *node)
 
 static char *object_key(enum sched_kind kind, const char *ns, const char *name)
 {
-    bool in_namespace = kind == SCHED_SERVICE || kind == SCHED_CLAIM || kind == SCHED_BUDGET;
+    bool in_namespace = kind == SCHED_SERVICE || kind == SCHED_CLAIM || kind == SCHED_BUDGET ||
+                        kind == SCHED_CAPACITY;
     return in_namespace ? xasprintf("%s/%s", ns, name) : xstrdup(name);
 }
 

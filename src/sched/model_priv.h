@@ -234,6 +234,8 @@ struct cycle {
         int64_t least;
     } * spreads;
     struct json *service_labels; /* Labels that serviceAffinity requires. */
+    struct volume_need *needs;   /* Claims that wait for the pod; see volumes.c. */
+    size_t n_needs;
 };
 void cycle_begin(struct cycle *c, struct sched *s, const struct json *pod);
 void cycle_end(struct cycle *c);
@@ -248,6 +250,14 @@ bool service_is_common(const struct sched *s, const struct subject *a, const str
 bool ports_conflict(const struct class *c, const struct node *n);
 /* The eligible nodes' pods for each value of a constraint. */
 void spread_count(struct cycle *c, const struct spread *sp, bool hard, struct domain_counts *ret);
+
+/* ---- volumes.c ---- */
+/* Finds what the pod's claims ask of nodes, or the fault for which it suits none. */
+void volumes_begin(struct cycle *c);
+void volumes_end(struct cycle *c);
+enum sched_reason volumes_check(const struct cycle *c, const struct node *n);
+/* The node that was selected for a claim of the pod before; NULL: none. */
+const char *volumes_selected_node(const struct cycle *c);
 
 /* ---- score.c ---- */
 /* The best of the nodes. */

@@ -47,7 +47,11 @@ enum sched_kind {
     SCHED_NAMESPACE, /* Labels, for the namespaceSelector of affinity. */
     SCHED_SERVICE,   /* Selectors, for spreading. */
     SCHED_CLAIM,     /* PersistentVolumeClaims. */
-    SCHED_VOLUME,    /* PersistentVolumes, for their node affinity. */
+    SCHED_VOLUME,    /* PersistentVolumes: node affinity, and those that claims can get. */
+    SCHED_CLASS,     /* StorageClasses. */
+    SCHED_CAPACITY,  /* CSIStorageCapacities. */
+    SCHED_DRIVER,    /* CSIDrivers: whether they tell their capacity. */
+    SCHED_CSI_NODE,  /* CSINodes: how many volumes a node can have. */
     SCHED_BUDGET,    /* PodDisruptionBudgets, for preemption. */
     SCHED_KINDS
 };
@@ -67,6 +71,9 @@ enum sched_reason {
     SCHED_LABEL_PRESENCE,   /* The policy's labelsPresence. */
     SCHED_SERVICE_AFFINITY, /* The policy's serviceAffinity. */
     SCHED_VOLUME_AFFINITY,
+    SCHED_VOLUME_LIMIT,    /* The node has as many volumes of a driver as it can have. */
+    SCHED_VOLUME_BIND,     /* No volume there for a claim, and none can be made. */
+    SCHED_VOLUME_CAPACITY, /* Too little room there for a volume that is to be made. */
     SCHED_PORTS,
     SCHED_RESOURCES,
     SCHED_SPREAD_LABEL, /* The node lacks the topology key. */
@@ -91,6 +98,18 @@ struct sched_decision {
 };
 void sched_decide(struct sched *s, const struct json *pod, struct sched_decision *ret);
 void sched_decision_done(struct sched_decision *d);
+
+/* What has to be done for a claim before its pod gets the node.  Texts are borrowed until the model
+ * changes. */
+struct sched_volume_step {
+    const char *claim, *claim_uid;
+    const char *volume, *volume_uid; /* The claim is bound to it; NULL: a volume has to be made. */
+    bool is_selected;                /* The claim's annotation names the node already. */
+};
+/* The steps for the claims of the pod that wait for it (WaitForFirstConsumer), on a node that suits
+ * the pod: their number; 0: none waits.  '*ret' is the caller's to free. */
+size_t sched_volumes(struct sched *s, const struct json *pod, const char *node,
+                     struct sched_volume_step **ret);
 
 struct sched_preemption {
     const char *node; /* Borrowed until the model changes; NULL: it would not help. */

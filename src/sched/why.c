@@ -17,6 +17,12 @@ static const struct {
                                 "see serviceAffinity in the scheduler's policy"},
     [SCHED_VOLUME_AFFINITY] = {"node(s) had volume node affinity conflict",
                                "the pod's volume can be reached from other nodes only"},
+    [SCHED_VOLUME_LIMIT] = {"node(s) exceed max volume count", "add a node"},
+    [SCHED_VOLUME_BIND] = {"node(s) didn't find available persistent volumes to bind",
+                           "make a PersistentVolume that the claim can get, or a storage class "
+                           "with a provisioner"},
+    [SCHED_VOLUME_CAPACITY] = {"node(s) did not have enough free storage",
+                               "free storage on a node, or request less"},
     [SCHED_PORTS] = {"node(s) didn't have free ports for the requested pod ports",
                      "use a Service instead of the host port, or add a node"},
     [SCHED_RESOURCES] = {NULL, "add a node, end other pods, or request less"},

@@ -11,13 +11,7 @@ from record_objects import OBJECTS
 import api_server
 
 # The kinds that a scheduler, a controller manager and a kubelet list: group, plural, and what is said of a new object.
-STORED = {"PersistentVolume": "no component of Tenet binds volumes to claims; nodes mount those that an administrator has bound",
-          "PersistentVolumeClaim": "no component of Tenet binds claims or makes volumes; nodes mount claims that an administrator has bound",
-          "StorageClass": "no component of Tenet makes volumes",
-          "CSINode": "no component of Tenet attaches or mounts volumes",
-          "CSIDriver": "no component of Tenet attaches or mounts volumes",
-          "CSIStorageCapacity": "no scheduler of Tenet looks at the capacity of storage",
-          "VolumeAttachment": "no component of Tenet attaches or mounts volumes",
+STORED = {"VolumeAttributesClass": "no component of Tenet changes volumes",
           "PodTemplate": "no controller of Tenet makes pods of a PodTemplate"}
 
 

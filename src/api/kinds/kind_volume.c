@@ -6,6 +6,7 @@
 #include "api/kinds/pod_priv.h"
 #include "api/kinds/template.h"
 #include "api/label_selector.h"
+#include "api/quantity.h"
 
 /* ---- cells ---- */
 
@@ -156,9 +157,18 @@ void kind_persistent_volume_validate(const struct json *obj, const struct json *
         api_forbidden(c, "spec.persistentVolumeReclaimPolicy",
                       "may not be 'recycle' for a hostPath mount of '/'");
     }
+    if (streq_null(policy, "Recycle") && !host && !json_get(spec, "nfs")) {
+        static const char *const policies[] = {"Delete", "Retain", NULL};
+        api_unsupported(c, "spec.persistentVolumeReclaimPolicy",
+                        json_get(spec, "persistentVolumeReclaimPolicy"), policies);
+    }
     if (old) {
         const struct json *before = json_get(old, "spec");
         check_source_kept(c, spec, before);
+        if (json_get(before, "nodeAffinity")) {
+            api_field_immutable(c, "spec.nodeAffinity", json_get(spec, "nodeAffinity"),
+                                json_get(before, "nodeAffinity"));
+        }
         api_field_immutable(c, "spec.volumeMode", json_get(spec, "volumeMode"),
                             json_get(before, "volumeMode"));
     }
@@ -228,6 +238,21 @@ static struct json *fixed_part(const struct json *obj, const struct json *old)
     return spec;
 }
 
+/* A volume becomes larger, never smaller. */
+static void check_growth(struct api_causes *c, const struct json *obj, const struct json *old)
+{
+    const struct json *now = json_path(obj, "spec", "resources", "requests", "storage", NULL);
+    const char *before = json_path_string(old, "spec", "resources", "requests", "storage", NULL);
+    const char *has = json_path_string(old, "status", "capacity", "storage", NULL);
+    const char *wanted = json_get_string(now);
+    /* A request that cannot be met may be taken back, down to what the volume has. */
+    if (before && wanted && api_quantity_compare(wanted, before) < 0 &&
+        (!has || api_quantity_compare(wanted, has) < 0)) {
+        api_forbidden(c, "spec.resources.requests.storage",
+                      "field can not be less than status.capacity");
+    }
+}
+
 void kind_persistent_volume_claim_validate(const struct json *obj, const struct json *old,
                                            struct api_causes *c)
 {
@@ -238,5 +263,8 @@ void kind_persistent_volume_claim_validate(const struct json *obj, const struct 
         api_forbidden(c, "spec",
                       "spec is immutable after creation except resources.requests and "
                       "volumeAttributesClassName for bound claims");
+    }
+    if (old) {
+        check_growth(c, obj, old);
     }
 }

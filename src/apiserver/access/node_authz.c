@@ -4,6 +4,7 @@
  * alike (those of the network) are granted by RBAC's role system:sdn-reader. */
 #include "apiserver/access/node_authz.h"
 
+#include "apiserver/access/node_storage.h"
 #include "pod/reference.h"
 
 #define LEASES "kube-node-lease"
@@ -135,8 +136,54 @@ static bool needs_volume(struct security *s, const char *node, const struct attr
     return ns && name && needed(s, node, &claim);
 }
 
+/* Whether the object of a partial kind that 'a' names concerns the node.  'absent' is the answer
+ * when there is no such object. */
+static bool sees(const struct security *s, const char *node, const struct attributes *a,
+                 bool absent)
+{
+    const struct api_kind *k = api_kind_find(a->group, "v1", a->resource);
+    CLEANUP(json_free)
+    struct json *o = *a->name ? security_object(s, a->group, a->resource,
+                                                *a->namespace ? a->namespace : NULL, a->name)
+                              : NULL;
+    return o ? node_storage_sees(node, k, o) : absent;
+}
+
+/* Claims and volumes: those that its pods mount, and the part of node_storage.h. */
+static bool own_volume(struct security *s, const char *node, const struct attributes *a)
+{
+    bool claim = streq(a->resource, "persistentvolumeclaims");
+    if (*a->subresource) {
+        return false;
+    }
+    if (is_one_of(a->verb, "list watch")) {
+        return true; /* The list and the watch show the node its part only. */
+    }
+    if (streq(a->verb, "create")) {
+        return !claim; /* Admission checks the volume. */
+    }
+    if (!*a->name) {
+        return false;
+    }
+    if (streq(a->verb, "get")) {
+        return sees(s, node, a, false) || (claim ? needed(s, node, a) : needs_volume(s, node, a));
+    }
+    if (streq(a->verb, "delete") && !claim) {
+        CLEANUP(json_free) struct json *o = security_object(s, "", a->resource, NULL, a->name);
+        return node_storage_may_delete(node, o);
+    }
+    return is_one_of(a->verb, "update patch") && sees(s, node, a, false);
+}
+
+static bool own_capacity(struct security *s, const char *node, const struct attributes *a)
+{
+    return is_one_of(a->verb, "list watch create") ||
+           (is_one_of(a->verb, "get update patch delete") && *a->name &&
+            sees(s, node, a, streq(a->verb, "get")));
+}
+
 /* Rights that a kubelet needs to mount volumes and to run pods by class. */
-static bool may_use_storage(const char *node, const struct attributes *a)
+static bool may_use_storage(struct security *s, const char *node, const struct attributes *a)
 {
     if (*a->subresource) {
         return false;
@@ -144,11 +191,16 @@ static bool may_use_storage(const char *node, const struct attributes *a)
     if (streq(a->group, "node.k8s.io")) {
         return streq(a->resource, "runtimeclasses") && is_one_of(a->verb, "get list watch");
     }
-    if (streq(a->resource, "csidrivers")) {
+    if (streq(a->resource, "csidrivers") || streq(a->resource, "storageclasses")) {
         return is_one_of(a->verb, "get list watch");
     }
     if (streq(a->resource, "volumeattachments")) {
-        return streq(a->verb, "get");
+        /* A list shows the node its part only. */
+        return is_one_of(a->verb, "list watch") ||
+               (streq(a->verb, "get") && *a->name && sees(s, node, a, true));
+    }
+    if (streq(a->resource, "csistoragecapacities")) {
+        return own_capacity(s, node, a);
     }
     /* Admission checks the name of a new CSINode. */
     return streq(a->resource, "csinodes") &&
@@ -191,12 +243,10 @@ bool node_allows(struct security *s, const char *node, const struct attributes *
                needed(s, node, a);
     }
     if (!*a->group && (streq(r, "persistentvolumeclaims") || streq(r, "persistentvolumes"))) {
-        bool claim = streq(r, "persistentvolumeclaims");
-        return !*a->subresource && streq(a->verb, "get") && *a->name &&
-               (claim ? needed(s, node, a) : needs_volume(s, node, a));
+        return own_volume(s, node, a);
     }
     if (streq(a->group, "storage.k8s.io") || streq(a->group, "node.k8s.io")) {
-        return may_use_storage(node, a);
+        return may_use_storage(s, node, a);
     }
     if (!*a->group && streq(r, "serviceaccounts")) {
         bool asks = streq(a->subresource, "token") ? streq(a->verb, "create")

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NodeRestriction: a node writes its own Node, mirrors of its static pods, the status of its pods,
- * and the Lease and CSINode of its name. */
+ * the Lease and CSINode of its name, and the volumes that it makes or empties (admit_storage.c). */
 #include "apiserver/admission/plugins.h"
 
+#include "apiserver/access/node_storage.h"
 #include "apiserver/access/security.h"
 #include "apiserver/admission/addresses.h"
 #include "pod/reference.h"
@@ -130,6 +131,9 @@ int node_validate(struct request *q, const struct json *obj, const struct json *
     }
     if (streq(plural, "pods")) {
         return addresses_admit_pod(q, node, obj, old, outcome);
+    }
+    if (node_storage_is_partial(q->kind)) {
+        return storage_validate_node(q, node, obj, old, outcome);
     }
     if (!old && !streq_null(json_path_string(obj, "metadata", "name", NULL), node)) {
         return admission_refuse(q, obj,

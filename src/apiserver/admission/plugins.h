@@ -84,3 +84,14 @@ int node_ports_validate(struct request *q, const struct json *obj, const struct 
 /* integrity.c: NetworkNumberProtection. */
 int integrity_check_number(struct request *q, const struct json *obj, const struct json *old,
                            struct outcome *outcome);
+
+/* admit_storage.c: StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize;
+ * what NodeRestriction says about storage. */
+int storage_protect_admit(struct request *q, struct json *obj, const struct json *old,
+                          struct outcome *outcome);
+int default_class_admit(struct request *q, struct json *obj, const struct json *old,
+                        struct outcome *outcome);
+int claim_resize_validate(struct request *q, const struct json *obj, const struct json *old,
+                          struct outcome *outcome);
+int storage_validate_node(struct request *q, const char *node, const struct json *obj,
+                          const struct json *old, struct outcome *outcome);

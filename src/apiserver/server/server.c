@@ -31,6 +31,7 @@
 #include "apiserver/verbs/rollouts.h"
 #include "apiserver/verbs/self.h"
 #include "apiserver/verbs/usage.h"
+#include "apiserver/verbs/volume_binding.h"
 #include "apiserver/verbs/watch.h"
 #include "apiserver/verbs/write.h"
 #include "base/log.h"
@@ -288,6 +289,8 @@ static void dispatch(struct request *q, struct outcome *outcome)
         handle_stream(q, outcome);
     } else if (usage_is_asked(q)) {
         handle_usage(q, outcome);
+    } else if (volume_binding_is_asked(q)) {
+        handle_volume_binding(q, outcome);
     } else if (binding_is_asked(q)) {
         handle_binding(q, outcome);
     } else if (eviction_is_asked(q)) {

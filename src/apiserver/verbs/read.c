@@ -4,6 +4,7 @@
 
 #include "api/proto.h"
 #include "apiserver/access/authz.h"
+#include "apiserver/access/node_storage.h"
 #include "apiserver/access/visible.h"
 #include "apiserver/request/encode.h"
 #include "apiserver/request/respond.h"
@@ -76,6 +77,12 @@ int selection_parse(struct request *q, struct selection *ret, struct outcome *ou
             return r;
         }
     }
+    if (node_storage_is_partial(k) && !q->server->security->open &&
+        !q->server->security->always_allow) {
+        s.node = user_node(q->user);
+        s.kind = k;
+        s.parsed = &q->server->parsed;
+    }
     s.visible = sees_a_part(q) ? visible_ref(q->server->security, q->user, k) : NULL;
     *ret = s;
     return 0;
@@ -92,7 +99,9 @@ bool selection_matches(const struct selection *s, const struct object *o)
 {
     return (!s->name || streq(api_index_field(o->index, 0), s->name)) &&
            api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index) &&
-           (!s->visible || visible_has(s->visible, api_index_field(o->index, 0)));
+           (!s->visible || visible_has(s->visible, api_index_field(o->index, 0))) &&
+           (!s->node ||
+            node_storage_sees(s->node, s->kind, parsed_get(s->parsed, (struct object *) o)));
 }
 
 const char *selection_value(const struct request *q, const struct selection *s)

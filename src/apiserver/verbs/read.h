@@ -19,6 +19,11 @@ struct selection {
     /* The name of the object, when one is watched by its path; belongs to the request. */
     const char *name;
     struct visible *visible; /* The objects that the user may get; NULL: all. */
+    /* The node that sees a part of the kind (node_storage.h); NULL: all is seen.  The trees of the
+     * objects are those of 'parsed'. */
+    const char *node;
+    const struct api_kind *kind;
+    struct parsed *parsed;
 };
 int selection_parse(struct request *q, struct selection *ret, struct outcome *outcome);
 void selection_done(struct selection *s);

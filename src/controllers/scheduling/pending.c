@@ -244,6 +244,18 @@ void pending_put_back(struct pending *p, const char *key, uint32_t reasons, uint
     }
 }
 
+void pending_hold(struct pending *p, const char *key, uint32_t reasons, uint64_t now_ms)
+{
+    struct waiter *w = smap_get(&p->waiters, key);
+    if (w && w->state == TAKEN && w->moved) {
+        activate(p, w);
+    } else if (w && w->state == TAKEN) {
+        w->ready_ms = now_ms;
+        w->reasons = reasons;
+        set_due(p, w, WAITING, now_ms + PENDING_WAIT_MAX_MS);
+    }
+}
+
 void pending_move(struct pending *p, uint32_t reasons, uint64_t now_ms)
 {
     struct smap_entry *e;

@@ -28,6 +28,9 @@ bool pending_has(const struct pending *p, const char *key);
 const char *pending_take(struct pending *p, uint64_t now_ms);
 /* A taken pod has no node, for these reasons (bits). */
 void pending_put_back(struct pending *p, const char *key, uint32_t reasons, uint64_t now_ms);
+/* A taken pod waits for something that is on its way, such as a volume that is being made: an event
+ * that may help against the reasons makes it active without delay. */
+void pending_hold(struct pending *p, const char *key, uint32_t reasons, uint64_t now_ms);
 /* A taken pod could not be tried, or its node refused it: it is tried again after its delay. */
 void pending_retry(struct pending *p, const char *key, uint64_t now_ms);
 /* Something happened that may help against these reasons. */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "controller/obj.h"
+#include "controllers/scheduling/claim_steps.h"
 #include "controllers/scheduling/pending.h"
 #include "controllers/scheduling/scheduler_metrics.h"
 #include "sched/sched.h"
@@ -22,21 +23,29 @@ LOG_MODULE("scheduler");
      SCHED_BIT(SCHED_POD_ANTI_AFFINITY) | SCHED_BIT(SCHED_EXISTING_ANTI_AFFINITY) | \
      SCHED_BIT(SCHED_SERVICE_AFFINITY))
 #define BY_ROOM (SCHED_BIT(SCHED_PORTS) | SCHED_BIT(SCHED_RESOURCES))
-#define BY_VOLUMES (SCHED_BIT(SCHED_POD_FAULT) | SCHED_BIT(SCHED_VOLUME_AFFINITY))
+#define BY_VOLUMES                                                   \
+    (SCHED_BIT(SCHED_POD_FAULT) | SCHED_BIT(SCHED_VOLUME_AFFINITY) | \
+     SCHED_BIT(SCHED_VOLUME_LIMIT) | SCHED_BIT(SCHED_VOLUME_BIND) |  \
+     SCHED_BIT(SCHED_VOLUME_CAPACITY))
+
+/* The end of a pod frees its room, and a claim of one pod alone. */
+#define BY_ENDS (BY_ROOM | BY_PODS | SCHED_BIT(SCHED_POD_FAULT) | SCHED_BIT(SCHED_VOLUME_LIMIT))
 
 /* What has to be written about a pod.  Keys of the queue: "NAMESPACE/NAME". */
 struct action {
-    enum { BIND, REPORT, END } type; /* END: the pod is a victim. */
+    /* END: the pod is a victim.  PREPARE: its claims get volumes. */
+    enum { BIND, REPORT, END, PREPARE } type;
     char *uid;
-    char *node;          /* BIND: its node.  REPORT: nominated; NULL: none. */
-    char *reason, *text; /* REPORT: of the condition. */
-    bool marked;         /* END: its condition is written. */
-    bool sent;           /* The request under way is for it, not for the one before. */
+    char *node;                /* BIND: its node.  REPORT: nominated; NULL: none. */
+    char *reason, *text;       /* REPORT: of the condition. */
+    struct claim_steps *steps; /* PREPARE. */
+    bool marked;               /* END: its condition is written. */
+    bool sent;                 /* The request under way is for it, not for the one before. */
 };
 
 struct scheduler {
     struct controller_env env;
-    struct informer *pods;
+    struct informer *pods, *volumes;
     struct sched *model;
     struct pending *pending;
     struct smap actions; /* By key. */
@@ -55,6 +64,7 @@ static void action_free(void *p)
     free(a->node);
     free(a->reason);
     free(a->text);
+    claim_steps_free(a->steps);
     free(a);
 }
 
@@ -145,6 +155,38 @@ static void bind(struct scheduler *s, const char *key, const struct json *pod, c
                (struct action){.type = BIND, .uid = xstrdup(obj_uid(pod)), .node = xstrdup(name)});
 }
 
+/* The volume is not offered to other claims before its event comes. */
+static void take_volume(struct scheduler *s, const char *name, const struct json *pod)
+{
+    const struct json *volume = informer_get(s->volumes, name);
+    if (volume && !json_path(volume, "spec", "claimRef", NULL)) {
+        CLEANUP(json_free) struct json *copy = json_clone(volume);
+        struct json *ref = json_ensure_object(json_ensure_object(copy, "spec"), "claimRef");
+        json_set_string(ref, "namespace", obj_namespace(pod));
+        sched_set(s->model, SCHED_VOLUME, copy);
+    }
+}
+
+/* Claims of the pod wait for it: they get volumes first, and room for the pod is kept meanwhile. */
+static void prepare(struct scheduler *s, const char *key, const struct json *pod, const char *node,
+                    const struct sched_volume_step *list, size_t n)
+{
+    struct claim_steps *steps = claim_steps_new(obj_namespace(pod), node, list, n);
+    CLEANUP_FREE char *name = xstrdup(node);
+    sched_nominate(s->model, pod, name);
+    pending_hold(s->pending, key, BY_VOLUMES, now_ms(s));
+    if (steps) {
+        const char *volume;
+        for (size_t i = 0; !(volume = claim_steps_volume(steps, i)) || *volume; i++) {
+            if (volume) {
+                take_volume(s, volume, pod);
+            }
+        }
+        add_action(s, key,
+                   (struct action){.type = PREPARE, .uid = xstrdup(obj_uid(pod)), .steps = steps});
+    }
+}
+
 /* False: the victim is just being bound, and cannot be ended yet. */
 static bool end_victim(struct scheduler *s, const char *key, const struct json *pod,
                        const char *node)
@@ -204,12 +246,17 @@ static void decide(struct scheduler *s, const char *key)
     sched_decide(s->model, pod, &d);
     enum scheduler_result result = d.node ? SCHEDULER_SCHEDULED : SCHEDULER_UNSCHEDULABLE;
     prom_histogram_add(&s->facts.decisions[result], time_mono_ns() - start);
-    if (d.node) {
+    struct sched_volume_step *steps = NULL;
+    size_t n_steps = d.node ? sched_volumes(s->model, pod, d.node, &steps) : 0;
+    if (n_steps) {
+        prepare(s, key, pod, d.node, steps, n_steps);
+    } else if (d.node) {
         bind(s, key, pod, d.node);
     } else {
         s->facts.attempts[SCHEDULER_UNSCHEDULABLE]++;
         no_node(s, key, pod, &d);
     }
+    free(steps);
     sched_decision_done(&d);
 }
 
@@ -389,6 +436,48 @@ static void send_mark(struct work *w, const struct action *a)
     work_request_as(w, "PATCH", path, NULL, STRATEGIC, patch, marked);
 }
 
+/* ---- claims that wait for their pod ---- */
+
+static void send_step(struct scheduler *s, struct work *w, struct action *a);
+
+/* A step was refused: the volumes are as the copy has them.  The event of what made the server
+ * refuse it makes the pod active. */
+static void give_volumes_back(struct scheduler *s, struct action *a)
+{
+    const char *name;
+    for (size_t i = 0; !(name = claim_steps_volume(a->steps, i)) || *name; i++) {
+        const struct json *volume = name ? informer_get(s->volumes, name) : NULL;
+        if (volume) {
+            sched_set(s->model, SCHED_VOLUME, volume);
+        }
+    }
+}
+
+static void step_done(void *ctx, struct work *w, int error, const char *text, struct json *obj)
+{
+    struct scheduler *s = ctx;
+    struct action *a = smap_get(&s->actions, work_key(w));
+    if (!a || !a->sent || a->type != PREPARE) {
+        finish(s, w);
+    } else if (error == -EAGAIN) {
+        work_retry(w, error, "prepare a claim of a pod", text);
+    } else if (error < 0) {
+        log_info("claim of a pod refused its volume", "pod=%s reason=%s", work_key(w), text);
+        give_volumes_back(s, a);
+        finish(s, w);
+    } else {
+        claim_steps_count(a->steps);
+        send_step(s, w, a);
+    }
+}
+
+static void send_step(struct scheduler *s, struct work *w, struct action *a)
+{
+    if (!claim_steps_send(a->steps, w, step_done)) {
+        finish(s, w);
+    }
+}
+
 static void reconcile(void *ctx, struct work *w, const char *key)
 {
     struct scheduler *s = ctx;
@@ -400,6 +489,8 @@ static void reconcile(void *ctx, struct work *w, const char *key)
         work_done(w);
     } else if (a->type == BIND) {
         send_binding(w, a);
+    } else if (a->type == PREPARE) {
+        send_step(s, w, a);
     } else if (a->type == REPORT) {
         send_report(s, w, a);
     } else if (a->marked) {
@@ -461,7 +552,7 @@ static void pod_changed(void *ctx, const char *key, const struct json *old, cons
     if (is_over(pod)) {
         forget(s, key, pod);
         sched_remove_pod(s->model, key);
-        helps(s, BY_ROOM | BY_PODS);
+        helps(s, BY_ENDS);
     } else if (*node_of(pod)) {
         forget(s, key, pod);
         sched_set_pod(s->model, pod, node_of(pod));
@@ -481,7 +572,7 @@ static void pod_deleted(void *ctx, const char *key, const struct json *pod)
     struct scheduler *s = ctx;
     forget(s, key, pod);
     sched_remove_pod(s->model, key);
-    helps(s, BY_ROOM | BY_PODS);
+    helps(s, BY_ENDS);
 }
 
 /* ---- events of other kinds ---- */
@@ -499,7 +590,7 @@ static void node_deleted(void *ctx, const char *key, const struct json *node)
 {
     struct scheduler *s = ctx;
     sched_remove_node(s->model, key);
-    helps(s, BY_PODS);
+    helps(s, BY_PODS | BY_VOLUMES); /* A volume that was to be made there is made elsewhere. */
 }
 
 #define WATCHES_KIND(name, kind, reasons)                                          \
@@ -521,6 +612,10 @@ WATCHES_KIND(namespace, SCHED_NAMESPACE, BY_PODS)
 WATCHES_KIND(service, SCHED_SERVICE, BY_PODS)
 WATCHES_KIND(claim, SCHED_CLAIM, BY_VOLUMES)
 WATCHES_KIND(volume, SCHED_VOLUME, BY_VOLUMES)
+WATCHES_KIND(class, SCHED_CLASS, BY_VOLUMES)
+WATCHES_KIND(capacity, SCHED_CAPACITY, SCHED_BIT(SCHED_VOLUME_CAPACITY))
+WATCHES_KIND(driver, SCHED_DRIVER, SCHED_BIT(SCHED_VOLUME_CAPACITY))
+WATCHES_KIND(csi_node, SCHED_CSI_NODE, SCHED_BIT(SCHED_VOLUME_LIMIT))
 WATCHES_KIND(budget, SCHED_BUDGET, 0)
 
 /* ---- start and stop ---- */
@@ -591,7 +686,15 @@ static const struct controller_watch watches[] = {
     ROW("namespaces", "v1", namespace),
     ROW("services", "v1", service),
     ROW("persistentvolumeclaims", "v1", claim),
-    ROW("persistentvolumes", "v1", volume),
+    {.api_version = "v1",
+     .plural = "persistentvolumes",
+     .informer = CONTROLLER_INFORMER(struct scheduler, volumes),
+     .changed = volume_changed,
+     .deleted = volume_deleted},
+    ROW("storageclasses", "storage.k8s.io/v1", class),
+    ROW("csistoragecapacities", "storage.k8s.io/v1", capacity),
+    ROW("csidrivers", "storage.k8s.io/v1", driver),
+    ROW("csinodes", "storage.k8s.io/v1", csi_node),
     ROW("poddisruptionbudgets", "policy/v1", budget),
 };
 

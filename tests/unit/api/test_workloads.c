@@ -431,6 +431,10 @@ static const struct bad bad[] = {
     {"persistentvolumes",
      "{'spec':{'nfs':null,'hostPath':{'path':'/'},'persistentVolumeReclaimPolicy':'Recycle'}}",
      "spec.persistentVolumeReclaimPolicy", "may not be 'recycle'"},
+    {"persistentvolumes",
+     "{'spec':{'nfs':null,'awsElasticBlockStore':{'volumeID':'v'},"
+     "'persistentVolumeReclaimPolicy':'Recycle'}}",
+     "spec.persistentVolumeReclaimPolicy", "supported values: \"Delete\", \"Retain\""},
     {"persistentvolumes", "{'spec':{'nfs':null,'local':{'path':'/a'}}}", "spec.nodeAffinity",
      "Local volume requires node affinity"},
     {"persistentvolumeclaims", "{'spec':{'accessModes':null}}", "spec.accessModes",
@@ -545,6 +549,41 @@ static void what_cannot_change_is_said(void **state)
     }
 }
 
+/* A bound claim takes back what it has not got, and no more; a volume stays on its nodes. */
+static void claims_do_not_shrink_and_volumes_do_not_move(void **state)
+{
+    static const struct {
+        const char *plural, *before, *change, *field;
+    } rows[] = {
+        {"persistentvolumeclaims",
+         "{'spec':{'volumeName':'v','resources':{'requests':{'storage':'5Gi'}}},'status':{"
+         "'phase':'Bound','capacity':{'storage':'2Gi'}}}",
+         "{'spec':{'resources':{'requests':{'storage':'1Gi'}}}}",
+         "spec.resources.requests.storage"},
+        {"persistentvolumes",
+         "{'spec':{'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':"
+         "'a','operator':'Exists'}]}]}}}}",
+         "{'spec':{'nodeAffinity':null}}", "spec.nodeAffinity"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct api_kind *k = kind_of(rows[i].plural);
+        struct json *old = sample(rows[i].plural);
+        CLEANUP(json_free) struct json *before = parse(rows[i].before);
+        CLEANUP(json_free) struct json *change = parse(rows[i].change);
+        CLEANUP(api_causes_done) struct api_causes c = {0};
+        complete(k, old, NULL);
+        api_patch_merge(&old, before);
+        struct json *obj = json_clone(old);
+        api_patch_merge(&obj, change);
+        complete(k, obj, old);
+        api_validate_object(k, obj, old, &c);
+        assert_int_equal(c.n, 1);
+        assert_string_equal(c.list[0].field, rows[i].field);
+        json_free(obj);
+        json_free(old);
+    }
+}
+
 static void changes_that_are_allowed_pass(void **state)
 {
     static const struct {
@@ -560,6 +599,12 @@ static void changes_that_are_allowed_pass(void **state)
         {"persistentvolumeclaims", "{}", "{'spec':{'storageClassName':'c'}}"},
         {"persistentvolumeclaims", "{'spec':{'volumeName':'v'},'status':{'phase':'Bound'}}",
          "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}"},
+        {"persistentvolumeclaims",
+         "{'spec':{'volumeName':'v','resources':{'requests':{'storage':'5Gi'}}},'status':{"
+         "'phase':'Bound','capacity':{'storage':'2Gi'}}}",
+         "{'spec':{'resources':{'requests':{'storage':'3Gi'}}}}"},
+        {"persistentvolumes", "{'spec':{'persistentVolumeReclaimPolicy':'Retain'}}",
+         "{'spec':{'persistentVolumeReclaimPolicy':'Recycle'}}"},
         {"csinodes", "{}", "{'spec':{'drivers':[]}}"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -847,6 +892,7 @@ int main(void)
         cmocka_unit_test(a_good_object_of_each_kind_passes),
         cmocka_unit_test(each_wrong_field_is_named_with_its_reason),
         cmocka_unit_test(what_cannot_change_is_said),
+        cmocka_unit_test(claims_do_not_shrink_and_volumes_do_not_move),
         cmocka_unit_test(changes_that_are_allowed_pass),
         cmocka_unit_test(absent_fields_get_their_defaults),
         cmocka_unit_test(a_new_object_has_the_status_of_nothing_done),

@@ -43,18 +43,7 @@ static const struct {
     {"", "podtemplates",
      "'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c',"
      "'image':'i'}]}}"},
-    {"", "persistentvolumes",
-     "'spec':{'capacity':{'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'nfs':{'server':'s',"
-     "'path':'/'}}"},
-    {"", "persistentvolumeclaims",
-     "'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}}"},
-    {"storage.k8s.io", "storageclasses", "'provisioner':'example.com/p'"},
     {"storage.k8s.io", "volumeattributesclasses", "'driverName':'example.com'"},
-    {"storage.k8s.io", "csidrivers", "'spec':{}"},
-    {"storage.k8s.io", "csinodes", "'spec':{'drivers':[]}"},
-    {"storage.k8s.io", "csistoragecapacities", "'storageClassName':'s'"},
-    {"storage.k8s.io", "volumeattachments",
-     "'spec':{'attacher':'a','nodeName':'n','source':{'persistentVolumeName':'v'}}"},
 };
 
 /* The number of the entry for the kind; -1: none. */
@@ -123,19 +112,6 @@ static void every_write_of_a_kind_without_effect_says_so(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(stored); i++) {
         assert_true(seen[i]);
     }
-}
-
-static void a_write_of_the_status_says_so_as_well(void **state)
-{
-    struct harness *h = *state;
-    const struct api_kind *k = api_kind_find("", "v1", "persistentvolumeclaims");
-    CLEANUP_FREE char *list = path_of(k);
-    CLEANUP_FREE char *path = xasprintf("%s/x/status", list);
-    CLEANUP_FREE char *body = object_of_entry((size_t) entry_of(k));
-    put_in(h, "POST", list, body, 201);
-    CLEANUP_FREE char *got =
-        raw(h, "PATCH", path, "application/merge-patch+json", "{'status':{'phase':'Pending'}}");
-    expect_warning(k, "status", got, "HTTP/1.1 200");
 }
 
 /* Controllers act upon Deployments: nothing is said. */
@@ -368,7 +344,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(every_write_of_a_kind_without_effect_says_so),
-        T(a_write_of_the_status_says_so_as_well),
         T(kinds_with_an_effect_are_silent),
         T(kinds_on_which_safety_depends_are_refused),
         T(component_statuses_are_only_read),

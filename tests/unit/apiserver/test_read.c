@@ -334,6 +334,7 @@ static void discovery_lists_what_there_is(void **state)
                                        "nodes/proxy",
                                        "nodes/status",
                                        "persistentvolumeclaims",
+                                       "persistentvolumeclaims/binding",
                                        "persistentvolumeclaims/status",
                                        "persistentvolumes",
                                        "persistentvolumes/status",

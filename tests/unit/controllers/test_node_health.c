@@ -203,6 +203,26 @@ static void events_help_against_their_reasons_alone(void **state)
     pending_free(p);
 }
 
+static void what_is_on_its_way_has_no_delay(void **state)
+{
+    struct pending *p = pending_new();
+    pending_add(p, "n/a", 0, "");
+    assert_takes(p, 0, "n/a");
+    pending_hold(p, "n/a", 2, 0);
+    pending_move(p, 1, 10);
+    assert_takes(p, 10, "");
+    pending_move(p, 2, 10);
+    assert_takes(p, 10, "n/a");
+    /* An event while it is tried counts at once. */
+    pending_move(p, 2, 10);
+    pending_hold(p, "n/a", 2, 10);
+    assert_takes(p, 10, "n/a");
+    pending_hold(p, "n/a", 2, 10);
+    assert_takes(p, 10 + PENDING_WAIT_MAX_MS - 1, "");
+    assert_takes(p, 10 + PENDING_WAIT_MAX_MS, "n/a");
+    pending_free(p);
+}
+
 static void waiting_pods_are_counted(void **state)
 {
     static const char *const keys[] = {"n/active", "n/taken", "n/backs-off", "n/waits"};
@@ -244,6 +264,7 @@ int main(void)
         cmocka_unit_test(few_nodes_lose_their_pods_at_once),
         cmocka_unit_test(the_most_important_comes_first),
         cmocka_unit_test(events_help_against_their_reasons_alone),
+        cmocka_unit_test(what_is_on_its_way_has_no_delay),
         cmocka_unit_test(waiting_pods_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,7 +196,8 @@ static void volumes(void **state)
     assert_non_null(strstr(why, "pod has unbound immediate PersistentVolumeClaims: \"c\""));
     CLEANUP(json_free)
     struct json *bound =
-        parse("{'metadata':{'name':'c','namespace':'n'},'spec':{'volumeName':'v'}}");
+        parse("{'metadata':{'name':'c','namespace':'n','annotations':{'pv.kubernetes.io/"
+              "bind-completed':'yes'}},'spec':{'volumeName':'v'}}");
     CLEANUP(json_free)
     struct json *volume =
         parse("{'metadata':{'name':'v'},'spec':{'nodeAffinity':{'required':{'nodeSelectorTerms':["
