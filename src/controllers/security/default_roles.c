@@ -41,7 +41,7 @@ static const struct {
     {"build.openshift.io", "buildconfigs builds"},
     {"image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},
     {"route.openshift.io", "routes"},
-    {"template.openshift.io", "templates"},
+    {"template.openshift.io", ""},
 };
 
 static const struct role roles[] = {
