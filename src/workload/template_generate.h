@@ -18,7 +18,7 @@
 /* Fills 'p' with 'size' random bytes, at most 256; random_bytes (base/random.h) but in tests. */
 typedef void template_random_fn(void *p, size_t size);
 
-#define TEMPLATE_MAX_REPEAT 255           /* The largest n of "[...]{n}". */
+#define TEMPLATE_MAX_REPEAT 255            /* The largest n of "[...]{n}". */
 #define TEMPLATE_MAX_GENERATED (64u << 10) /* Bytes of a generated value. */
 
 /* Appends a value for the pattern to 'out'.  -EINVAL: the pattern is wrong; -E2BIG: the value is

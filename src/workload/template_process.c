@@ -232,16 +232,14 @@ static const char *legacy_group(const char *kind)
         {"image.openshift.io",
          " Image ImageSignature ImageStream ImageStreamImage ImageStreamImport ImageStreamMapping "
          "ImageStreamTag "},
-        {"network.openshift.io",
-         " ClusterNetwork EgressNetworkPolicy HostSubnet NetNamespace "},
+        {"network.openshift.io", " ClusterNetwork EgressNetworkPolicy HostSubnet NetNamespace "},
         {"oauth.openshift.io",
          " OAuthAccessToken OAuthAuthorizeToken OAuthClient OAuthClientAuthorization "},
         {"project.openshift.io", " Project ProjectRequest "},
         {"quota.openshift.io", " AppliedClusterResourceQuota ClusterResourceQuota "},
         {"route.openshift.io", " Route "},
-        {"security.openshift.io",
-         " PodSecurityPolicyReview PodSecurityPolicySelfSubjectReview "
-         "PodSecurityPolicySubjectReview SecurityContextConstraints "},
+        {"security.openshift.io", " PodSecurityPolicyReview PodSecurityPolicySelfSubjectReview "
+                                  "PodSecurityPolicySubjectReview SecurityContextConstraints "},
         {TEMPLATE_GROUP, " BrokerTemplateInstance Template TemplateInstance "},
         {"user.openshift.io", " Group Identity User UserIdentityMapping "},
     };
@@ -326,8 +324,9 @@ static struct json *process_object(struct process *p, const struct json *obj, si
                   streq(json_get_text(out, "apiVersion"), "apps.openshift.io/v1");
     if (!add_labels(out, labels) ||
         (config && json_is(pod, JSON_OBJECT) && !add_labels(pod, labels))) {
-        api_invalid(c, field, NULL, "label could not be applied: metadata and its labels must be "
-                                    "objects");
+        api_invalid(c, field, NULL,
+                    "label could not be applied: metadata and its labels must be "
+                    "objects");
         return NULL;
     }
     return TAKE(out);
