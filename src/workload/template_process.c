@@ -203,6 +203,10 @@ static void settle_parameters(struct process *p, struct json *template, template
         const char *name = json_get_text(param, "name");
         const char *field = API_FIELD("template.parameters[%zu]", i);
         size_t causes = c->n;
+        if (!json_is(param, JSON_OBJECT)) {
+            api_invalid(c, field, param, "it is not an object");
+            continue;
+        }
         if (!*json_get_text(param, "value") && *json_get_text(param, "generate")) {
             generate(param, field, random, c);
         }
