@@ -26,6 +26,7 @@
 #include "controllers/services/endpoints.h"
 #include "controllers/services/service_audit.h"
 #include "controllers/services/wakeup.h"
+#include "controllers/templates/catalog.h"
 #include "controllers/templates/instances.h"
 #include "controllers/workloads/autoscalers.h"
 #include "controllers/workloads/cron_jobs.h"
@@ -102,6 +103,7 @@ static const struct controller_row rows[] = {
     {&job_ttl_controller, WORKLOADS, 0},
     {&autoscalers_controller, WORKLOADS, 0},
     {&template_instances_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&catalog_controller, NEEDS_WHOLE_API | NEEDS_ROLES, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},

@@ -208,6 +208,63 @@ def test_columns(c):
     assert cells["none"] == ["0", "(all", "set)", "0"]
 
 
+# ---- the catalogue ----
+
+
+CATALOG = {"files", "nginx", "node-web", "parallel-work", "postgresql-ephemeral", "python-web", "redis-ephemeral",
+           "scheduled-check", "static-web", "three-parts"}
+
+
+def shared_templates(c, user="eve"):
+    items = c.as_user(user, "GET", f"{API}/openshift/templates", want=200)["items"]
+    return {t["metadata"]["name"]: {**t, "metadata": {k: t["metadata"][k] for k in ("name", "annotations")}} for t in items}
+
+
+def test_the_catalogue_is_everybodys_to_read(c):
+    c.users["nobody"] = c.user("nobody")
+    wait_for("ten templates", lambda: set(shared_templates(c, "nobody")) == CATALOG)
+    t = shared_templates(c, "nobody")["static-web"]
+    for verb, path, body in (("POST", "templates", template(name="mine")), ("PUT", "templates/static-web", t),
+                             ("DELETE", "templates/static-web", None), ("POST", "processedtemplates", t)):
+        assert c.as_user("nobody", verb, f"{API}/openshift/{path}", body)[0] == 403, (verb, path)
+    assert c.as_user("nobody", "GET", "/api/v1/namespaces/openshift/secrets")[0] == 403
+    assert c.ask(None, "GET", f"{API}/openshift/templates")[0] in (401, 403)
+    # A user processes it in a project of its own.
+    assert c.process(t)["objects"][0]["metadata"]["labels"] == {"app": "static-web"}
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG))
+def test_each_template_of_the_catalogue_makes_valid_objects(c, name):
+    """As a member of a project: with the values that the template has, every object passes a dry run."""
+    wait_for("the templates", lambda: name in shared_templates(c))
+    t = shared_templates(c)[name]
+    notes = t["metadata"]["annotations"]
+    assert notes["description"] and notes["openshift.io/display-name"] and t["message"], notes
+    for p in t["parameters"]:
+        assert p.get("displayName") and (p.get("value") or p.get("generate") or p["name"] == "URL"), p
+        if p["name"] == "IMAGE":
+            assert p["value"].startswith("localhost/")
+        if p["name"] == "URL":
+            p["value"] = "http://example.com/"
+    objects = c.process(t)["objects"]
+    kinds = {(r["kind"], v["groupVersion"]): r["name"]
+             for v in [c.admin("GET", f"/{path}") for path in ("api/v1", "apis/apps/v1", "apis/batch/v1")]
+             for r in v["resources"] if "/" not in r["name"]}
+    for o in objects:
+        assert "${" not in json.dumps(o) or o["kind"] == "ConfigMap", o
+        assert o["metadata"]["labels"]["app"]
+        base = "/api/v1" if o["apiVersion"] == "v1" else f"/apis/{o['apiVersion']}"
+        path = f"{base}/namespaces/red/{kinds[o['kind'], o['apiVersion']]}"
+        answer = c.as_user("eve", "POST", f"{path}?dryRun=All&fieldValidation=Strict", o, want=201)
+        pod = answer["spec"].get("template", {}).get("spec") if "spec" in answer else None
+        if pod and "volumeClaimTemplates" not in answer["spec"]:
+            # The members of a project may make such pods.
+            status, made = c.as_user("eve", "POST", "/api/v1/namespaces/red/pods?dryRun=All", {
+                "metadata": {"name": "p"}, "spec": {**pod, "restartPolicy": "Never"}})
+            assert status == 201, made
+    assert not c.configmaps()
+
+
 # ---- instances ----
 
 
