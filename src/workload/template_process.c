@@ -224,8 +224,7 @@ static void settle_parameters(struct process *p, struct json *template, template
 
 /* ---- objects ---- */
 
-/* Kinds of OpenShift that templates name as "v1", and the groups that have them now. */
-static const char *legacy_group(const char *kind)
+const char *template_legacy_group(const char *kind)
 {
     static const struct {
         const char *group, *kinds;
@@ -259,7 +258,7 @@ static const char *legacy_group(const char *kind)
 static void rewrite_version(struct json *obj)
 {
     const char *group = streq(json_get_text(obj, "apiVersion"), "v1")
-                            ? legacy_group(json_get_text(obj, "kind"))
+                            ? template_legacy_group(json_get_text(obj, "kind"))
                             : NULL;
     if (group) {
         json_set(obj, "apiVersion", json_stringf("%s/v1", group));

@@ -25,6 +25,9 @@
  * False: the template has no such parameter. */
 bool template_set_parameter(struct json *template, const char *name, const char *value);
 
+/* The group of a kind of OpenShift, which may be named as "v1" without a group; NULL: it is none. */
+const char *template_legacy_group(const char *kind);
+
 /* Processes a template of valid types (its schema): '*ret' is a copy with values, substituted texts
  * and complete objects, owned by the caller.  -EINVAL: 'causes' says which fields are wrong, and
  * '*ret' is unchanged. */
