@@ -53,10 +53,10 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns whoami help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet lab setup collect store get create process delete describe idle adm token trace flows check dns whoami help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -204,6 +204,11 @@ _tenet() {
     "create -o" | "create --output") values="json yaml name" ;;
     "create -n" | "create --namespace") values="@namespaces" ;;
     "create --kubeconfig") values="@file" ;;
+    "process -f" | "process --filename") values="@file" ;;
+    "process --param-file") values="@file" ;;
+    "process -o" | "process --output") values="json yaml name" ;;
+    "process -n" | "process --namespace") values="@namespaces" ;;
+    "process --kubeconfig") values="@file" ;;
     "delete -f" | "delete --filename") values="@file" ;;
     "delete -o" | "delete --output") values="name" ;;
     "delete -n" | "delete --namespace") values="@namespaces" ;;
@@ -257,7 +262,7 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns whoami help" ;;
+    help) words="master apiserver controllers node kubelet lab setup collect store get create process delete describe idle adm token trace flows check dns whoami help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
@@ -325,6 +330,10 @@ _tenet() {
     "create")
         words="namespace project"
         options=" --filename --output --dry-run --namespace --kubeconfig --server --help"
+        ;;
+    "process")
+        words=""
+        options=" --filename --param --param-file --labels --output --raw --parameters --ignore-unknown-parameters --local --namespace --kubeconfig --server --help"
         ;;
     "delete")
         words="@kinds"

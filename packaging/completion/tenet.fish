@@ -27,7 +27,7 @@ function __tenet_command
 end
 
 complete -c tenet -f
-set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests
+set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances certificatesigningrequests
 complete -c tenet -n __fish_use_subcommand -a master -d 'run the master: registry and controllers'
 complete -c tenet -n '__tenet_command master' -l config -s c -r -F -d 'master-config.yaml; see tenet-master-config(5)'
 complete -c tenet -n '__tenet_command master' -l cluster-network -x -d 'networks of pods, with the bits of an address that a node'\''s subnet has; default: 10.128.0.0/14:9'
@@ -360,6 +360,20 @@ complete -c tenet -n '__tenet_command create' -l namespace -s n -x -a '(__tenet_
 complete -c tenet -n '__tenet_command create' -l kubeconfig -r -F -d 'default: $KUBECONFIG, then ~/.kube/config'
 complete -c tenet -n '__tenet_command create' -l server -s s -x -d 'the API server, instead of a kubeconfig'
 complete -c tenet -n '__tenet_command create' -l help -s h -d 'this text'
+complete -c tenet -n __fish_use_subcommand -a process -d 'make the objects of a template'
+complete -c tenet -n '__tenet_command process' -l filename -s f -r -F -d 'the template of a file, or - for standard input'
+complete -c tenet -n '__tenet_command process' -l param -s p -x -d 'the value of a parameter'
+complete -c tenet -n '__tenet_command process' -l param-file -r -F -d 'a file with lines NAME=VALUE'
+complete -c tenet -n '__tenet_command process' -l labels -s l -x -d 'labels for all objects: NAME=VALUE[,NAME=VALUE]...'
+complete -c tenet -n '__tenet_command process' -l output -s o -x -a 'json yaml name' -d 'json (the default), yaml or name'
+complete -c tenet -n '__tenet_command process' -l raw -d 'the objects one after the other, not as a List'
+complete -c tenet -n '__tenet_command process' -l parameters -d 'only lists the template'\''s parameters'
+complete -c tenet -n '__tenet_command process' -l ignore-unknown-parameters -d 'no error for a value whose parameter the template does not have'
+complete -c tenet -n '__tenet_command process' -l local -d 'no server: the template must be a file'\''s'
+complete -c tenet -n '__tenet_command process' -l namespace -s n -x -a '(__tenet_names namespaces)' -d 'namespace; default: that of the kubeconfig'
+complete -c tenet -n '__tenet_command process' -l kubeconfig -r -F -d 'default: $KUBECONFIG, then ~/.kube/config'
+complete -c tenet -n '__tenet_command process' -l server -s s -x -d 'the API server, instead of a kubeconfig'
+complete -c tenet -n '__tenet_command process' -l help -s h -d 'this text'
 complete -c tenet -n __fish_use_subcommand -a delete -d 'delete objects and wait until they are gone'
 complete -c tenet -n '__tenet_command delete' -a '(__tenet_kinds)'
 complete -c tenet -n '__tenet_command delete' -l filename -s f -r -F -d 'the objects of a file, a directory of files, or - for standard input'

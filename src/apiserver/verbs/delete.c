@@ -332,8 +332,8 @@ static void delete_marked(struct write *w, struct object *base, struct outcome *
     marked(w, base->text, outcome);
 }
 
-/* Sets the finalizers of 'obj' that the policy requires; without a policy they stay
- * unchanged, except of kinds whose dependents are left by default.  Returns whether it changed them. */
+/* Sets the finalizers of 'obj' that the policy requires; without a policy they stay unchanged,
+ * except of kinds whose dependents are left by default.  Returns whether it changed them. */
 static bool set_finalizers(const struct deletion *d, struct json *obj)
 {
     static const char *const ours[] = {"orphan", "foregroundDeletion"};
