@@ -149,6 +149,8 @@ struct api_kind {
     /* Objects are parts of other kinds' objects: clients get, create, update and delete them, and
      * nothing is stored under their own keys (UserIdentityMapping). */
     bool composed;
+    /* Deletion without a propagationPolicy leaves the dependents, as in Kubernetes' oldest kinds. */
+    bool orphans;
     const char *warning; /* Warning for clients of this version; NULL: none. */
     enum api_effect effect;
     const char *missing; /* A phrase for users: the missing effect; NULL with API_EFFECT_FULL. */

@@ -76,17 +76,23 @@ static bool has_api_version(const struct api_kind *k, const char *s)
 const struct api_kind *api_registry_by_name(const struct api_registry *r, const char *api_version,
                                             const char *kind)
 {
+    /* Of two resources with one kind the one that is stored is the kind's own. */
+    const struct api_kind *asked = NULL;
     for (size_t i = 0; i < r->n; i++) {
         if (streq(r->list[i]->kind, kind) && has_api_version(r->list[i], api_version)) {
-            return r->list[i];
+            if (!r->list[i]->create_only) {
+                return r->list[i];
+            }
+            asked = asked ? asked : r->list[i];
         }
     }
-    return NULL;
+    return asked;
 }
 
 static bool names(const struct api_kind *k, const char *s)
 {
-    if (!strcasecmp(s, k->plural) || !strcasecmp(s, k->singular) || !strcasecmp(s, k->kind)) {
+    if (!strcasecmp(s, k->plural) || !strcasecmp(s, k->singular) ||
+        (!k->create_only && !strcasecmp(s, k->kind))) {
         return true;
     }
     for (size_t i = 0; k->short_names && k->short_names[i]; i++) {

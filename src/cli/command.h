@@ -51,8 +51,8 @@ struct command {
 
 extern const struct command cmd_master, cmd_apiserver, cmd_controllers, cmd_node, cmd_kubelet,
     cmd_lab, cmd_setup, cmd_collect, cmd_store, cmd_get, cmd_create, cmd_delete, cmd_describe,
-    cmd_adm, cmd_token, cmd_trace, cmd_check, cmd_deployer, cmd_dns, cmd_idle, cmd_flows,
-    cmd_whoami;
+    cmd_process, cmd_adm, cmd_token, cmd_trace, cmd_check, cmd_deployer, cmd_dns, cmd_idle,
+    cmd_flows, cmd_whoami;
 
 extern const struct command *const commands[]; /* All commands; ends with NULL. */
 /* Finds a command by its name; NULL: there is none. */

@@ -128,15 +128,71 @@ int api_client_from_kubeconfig(struct loop *l, const char *path, const char *use
     return r;
 }
 
-struct api_client *api_client_as(struct api_client *base, const char *user)
+/* 'headers' is taken over. */
+static struct api_client *client_with_headers(struct api_client *base, char *headers)
 {
     struct api_client *c = NEW(struct api_client);
     c->loop = base->loop;
     c->base = base;
     c->ns = xstrdup(base->ns);
-    c->headers = xasprintf("Impersonate-User: %s\r\n", user);
+    c->headers = headers;
     list_init(&c->calls);
     return c;
+}
+
+struct api_client *api_client_as(struct api_client *base, const char *user)
+{
+    return client_with_headers(base, xasprintf("Impersonate-User: %s\r\n", user));
+}
+
+/* Appends a header; a value with a control character could end it and begin another one. */
+static int add_header(struct strbuf *out, const char *name, const struct json *value, struct err *e)
+{
+    const char *s = json_get_string(value);
+    for (const char *p = s; p && *p; p++) {
+        if ((unsigned char) *p < ' ' || *p == 0x7f) {
+            return err_set(e, -EINVAL, "a control character in the value of %s", name);
+        }
+    }
+    return !s ? err_set(e, -EINVAL, "the value of %s is not a text", name)
+              : strbuf_addf(out, "%s: %s\r\n", name, s);
+}
+
+/* "Impersonate-Extra-KEY", whose key is percent-encoded; owned. */
+static char *extra_name(const char *key)
+{
+    struct strbuf b = STRBUF_INIT;
+    strbuf_adds(&b, "Impersonate-Extra-");
+    http_escape(key, &b);
+    return strbuf_steal(&b);
+}
+
+int api_client_as_user(struct api_client *base, const struct json *user, struct api_client **ret,
+                       struct err *e)
+{
+    const struct json *extra = json_get(user, "extra"), *v, *uid = json_get(user, "uid");
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    if (!*json_get_text(user, "username")) {
+        return err_set(e, -EINVAL, "the user has no name");
+    }
+    int r = add_header(&b, "Impersonate-User", json_get(user, "username"), e);
+    if (r == 0 && json_string_size(uid)) {
+        r = add_header(&b, "Impersonate-Uid", uid, e);
+    }
+    JSON_FOREACH (v, json_get(user, "groups")) {
+        r = r < 0 ? r : add_header(&b, "Impersonate-Group", v, e);
+    }
+    for (size_t i = 0; i < json_count(extra); i++) {
+        CLEANUP_FREE char *name = extra_name(json_key_at(extra, i));
+        JSON_FOREACH (v, json_at(extra, i)) {
+            r = r < 0 ? r : add_header(&b, name, v, e);
+        }
+    }
+    if (r < 0) {
+        return r;
+    }
+    *ret = client_with_headers(base, strbuf_steal(&b));
+    return 0;
 }
 
 struct api_client *api_client_free(struct api_client *c)

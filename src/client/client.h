@@ -28,6 +28,11 @@ int api_client_from_kubeconfig(struct loop *l, const char *path, const char *use
  * and is for requests only, not for informers.  An API server without access control ignores the
  * name. */
 struct api_client *api_client_as(struct api_client *base, const char *user);
+/* The same for a user with a UID, groups and further attributes: 'user' is a UserInfo of
+ * authentication.k8s.io ("username", "uid", "groups", "extra"), which is not needed afterwards.
+ * -EINVAL: it has no name, or a text that no header can carry. */
+int api_client_as_user(struct api_client *base, const struct json *user, struct api_client **ret,
+                       struct err *e);
 /* Uses the certificates of 'k' for new connections and closes idle ones; unchanged on
  * failure.  The client's server must use HTTPS. */
 int api_client_set_tls(struct api_client *c, const struct kubeconfig *k, struct err *e);

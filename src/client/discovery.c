@@ -98,6 +98,7 @@ static void add_resource(struct discovery *d, const char *group, const char *ver
         .short_names = (const char *const *) k->lists[0],
         .categories = (const char *const *) k->lists[1],
         .namespaced = streq_null(json_path_string(r, "scope", NULL), "Namespaced"),
+        .create_only = k->verbs == DISCOVERY_CREATE,
         .custom = true,
         .description = "",
     };

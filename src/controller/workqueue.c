@@ -244,6 +244,14 @@ void work_request_as(struct work *w, const char *method, const char *path, const
         api_request_as(w->q->client, method, path, accept, content_type, body, request_done, w);
 }
 
+void work_request_by(struct work *w, struct api_client *client, const char *method,
+                     const char *path, const struct json *body, work_answer_fn *fn)
+{
+    assert(w->state == WORK_RUNNING && !w->call);
+    w->answer = fn;
+    w->call = api_request(client, method, path, NULL, body, request_done, w);
+}
+
 /* The work is no longer under way. */
 static struct workqueue *stop_running(struct work *w)
 {

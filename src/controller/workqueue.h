@@ -61,6 +61,10 @@ void work_request(struct work *w, const char *method, const char *path, const st
 void work_request_as(struct work *w, const char *method, const char *path, const char *accept,
                      const char *content_type, const struct json *body, work_answer_fn *fn);
 
+/* Like work_request, through another client than the queue's, which must outlive the request. */
+void work_request_by(struct work *w, struct api_client *client, const char *method,
+                     const char *path, const struct json *body, work_answer_fn *fn);
+
 void work_done(struct work *w);
 /* Retries after a delay that doubles from 20 ms to 30 s with each consecutive attempt, or at once
  * when the key is added.  'what' and 'text' are logged: at debug level for conflicts with other

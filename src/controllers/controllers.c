@@ -32,6 +32,8 @@
 #include "controllers/storage/ephemeral.h"
 #include "controllers/storage/local_class.h"
 #include "controllers/storage/snapshot_kinds.h"
+#include "controllers/templates/catalog.h"
+#include "controllers/templates/instances.h"
 #include "controllers/workloads/autoscalers.h"
 #include "controllers/workloads/cron_jobs.h"
 #include "controllers/workloads/daemon_sets.h"
@@ -118,6 +120,8 @@ static const struct controller_row rows[] = {
     {&cron_jobs_controller, WORKLOADS, 0},
     {&job_ttl_controller, WORKLOADS, 0},
     {&autoscalers_controller, WORKLOADS, 0},
+    {&template_instances_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
+    {&catalog_controller, NEEDS_WHOLE_API | NEEDS_ROLES, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
     {&project_roles_controller, NEEDS_ROLES, 0},

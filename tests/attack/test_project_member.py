@@ -337,3 +337,81 @@ def test_controllers_are_led_to_no_other_project(c):
             for o in c.admin("GET", path)["items"]:
                 c.admin("DELETE", f"{path}/{o['metadata']['name']}?propagationPolicy=Background")
         wait_for("all pods to go", lambda: not pods(RED) and not pods(BLUE))
+
+
+# ---- templates ----
+
+TEMPLATES = "/apis/template.openshift.io/v1/namespaces"
+
+
+def made_by_template(c, name, *objects, parameters=(), **spec):
+    """The conditions of an instance that has ended, and how many objects it has."""
+    body = {"metadata": {"name": name}, "spec": {"template": {"objects": list(objects), "parameters": list(parameters)}, **spec}}
+    status, answer = c.ask(c.ed, "POST", f"{TEMPLATES}/red/templateinstances", body)
+    if status != 201:
+        return status, answer
+    path = f"{TEMPLATES}/red/templateinstances/{name}"
+
+    def ended():
+        o = c.admin("GET", path)
+        return o if any(x["status"] == "True" for x in o["status"].get("conditions", [])) else None
+    o = wait_for(f"{name} to end", ended)
+    c.ask(c.ed, "DELETE", path, want=200)
+    wait_for(f"{name} to go", lambda: c.ask(c._admin, "GET", path)[0] == 404)
+    return {x["type"]: x for x in o["status"]["conditions"]}, len(o["status"].get("objects", []))
+
+
+def test_templates_lead_to_no_other_project(c):
+    """The controller, which may do all, makes for a member what the member may make."""
+    good = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "from-template"}}
+    conditions, n = made_by_template(c, "control", good)
+    assert conditions["Ready"]["status"] == "True" and n == 1, conditions
+    elsewhere = {"namespace": "${NS}"}
+    binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "b"},
+               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+               "subjects": [{"kind": "User", "name": "ed"}]}
+    bad = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", **elsewhere}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x", **elsewhere}},
+        {**pod("x"), "metadata": {"name": "x", **elsewhere}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}},
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}},
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "b"},
+         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+         "subjects": [{"kind": "User", "name": "ed"}]},
+        binding, {**binding, "metadata": {"name": "b", **elsewhere}},
+        {"apiVersion": "network.openshift.io/v1", "kind": "NetNamespace", "metadata": {"name": "red"}, "netname": "red", "netid": 0},
+        pod("x", hostNetwork=True),
+        {"apiVersion": "template.openshift.io/v1", "kind": "Template", "metadata": {"name": "x", "namespace": "openshift${E}"}},
+        {"apiVersion": "template.openshift.io/v1", "kind": "TemplateInstance", "metadata": {"name": "x"},
+         "spec": {"template": {"objects": []}, "requester": {"username": "root", "groups": ["system:masters"]}}},
+    ]
+    before = c.all_of_blue()
+    for i, obj in enumerate(bad):
+        conditions, n = made_by_template(c, f"bad{i}", good, obj, parameters=[
+            {"name": "NS", "value": "blue"}, {"name": "E", "value": ""}])
+        assert conditions["InstantiateFailure"]["status"] == "True" and n == 0, (obj, conditions)
+    for requester in ({"username": "root"}, {"username": "system:serviceaccount:red:default"}, {"username": "ada", "groups": []}):
+        status, answer = made_by_template(c, "forged", good, requester=requester)
+        assert status == 403, answer
+    conditions, _ = made_by_template(c, "groups", bad[0], parameters=[{"name": "NS", "value": "blue"}], requester={
+        "username": "ed", "groups": ["system:masters"], "uid": "1"})
+    assert conditions["InstantiateFailure"]["status"] == "True", conditions
+    assert c.all_of_blue() == before
+    for what in ("configmaps/from-template", "pods/x"):
+        assert c.ask(c._admin, "GET", f"{RED}/{what}")[0] == 404
+
+
+def test_templates_cannot_fill_the_masters_memory(c):
+    """References multiply a value, and a value that is JSON is larger as a tree: both have limits."""
+    for parameters, objects in (
+            ([{"name": "A", "value": "x" * 1000000}], [{"v": "${A}" * 100} for _ in range(100)]),
+            ([{"name": "A", "value": "[" + "[]," * 300000 + "0]"}], [{"v": "${{A}}"} for _ in range(1000)]),
+            ([{"name": f"P{i}", "generate": "expression", "from": "[\\w]{255}" * 250} for i in range(500)],
+             [{"v": "".join("${P%d}" % i for i in range(500))} for _ in range(1000)])):
+        body = {"metadata": {"name": "t"}, "parameters": parameters, "objects": objects}
+        status, answer = c.ask(c.ed, "POST", f"{TEMPLATES}/red/processedtemplates", body)
+        assert status in (413, 422), (status, str(answer)[:300])
+    too_many = {"metadata": {"name": "t"}, "objects": [{} for _ in range(1025)]}
+    assert c.ask(c.ed, "POST", f"{TEMPLATES}/red/processedtemplates", too_many)[0] == 422
+    c.ask(c.ed, "POST", f"{TEMPLATES}/red/processedtemplates", {"metadata": {"name": "t"}, "objects": []}, want=201)

@@ -310,7 +310,7 @@ class PythonDynamic(Python):
         self.dynamic = dynamic.DynamicClient(self.client)
 
     def place(self, item):
-        r = self.dynamic.resources.get(api_version=item.version, kind=item.kind)
+        r = self.dynamic.resources.get(api_version=item.version, kind=item.kind, name=item.plural)
         return r, {"namespace": "default"} if item.namespaced else {}
 
     def ask(self, item, verb, body):

@@ -358,6 +358,8 @@ def recorded(port):
     for version, resource in resources:
         if "/" not in resource["name"]:
             kind = Kind(asker, version, resource, schemas)
+            same = [r for v, r in resources if (v, r["kind"]) == (version, resource["kind"]) and "/" not in r["name"]]
+            name = resource["name"] if len(same) > 1 and "get" not in resource["verbs"] else kind.name
             with needed(asker, kind.name):
-                files[f"{version.replace('/', '.')}.{kind.name}.txt"] = kind.record()
+                files[f"{version.replace('/', '.')}.{name}.txt"] = kind.record()
     return files

@@ -41,6 +41,12 @@ OWNER = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template":
 DEVICES = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example", "allocationMode": "ExactCount", "count": 1}}]}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
 
+PARAMETERIZED = {
+    "message": "${NAME} is there", "labels": {"app": "${NAME}"},
+    "parameters": [{"name": "NAME", "displayName": "Name", "description": "The name", "value": "web", "required": True},
+                   {"name": "PASSWORD", "generate": "expression", "from": "[a]{3}"}],
+    "objects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "${NAME}"}, "data": {"password": "${PASSWORD}"}}]}
+
 # What the mapping in OBJECTS needs.
 MAPPED = [{"apiVersion": "user.openshift.io/v1", "kind": "User", "metadata": {"name": "ann"}},
           {"apiVersion": "user.openshift.io/v1", "kind": "Identity", "metadata": {"name": "ldap:ann"}, "providerName": "ldap",
@@ -172,6 +178,11 @@ OBJECTS = [
      "series": {"count": 3, "lastObservedTime": "2024-01-02T03:04:06.000001Z"}},
     {"apiVersion": "project.openshift.io/v1", "kind": "Project", "spec": {"finalizers": ["kubernetes"]},
      "metadata": {"annotations": {"openshift.io/display-name": "Red", "openshift.io/description": "red"}}},
+    {"apiVersion": "template.openshift.io/v1", "kind": "Template", **PARAMETERIZED, "metadata": {"annotations": {
+        "description": "A web server.\nIt serves pages."}}},
+    {"apiVersion": "template.openshift.io/v1", "kind": "TemplateInstance", "spec": {
+        "template": {"metadata": {"name": "web"}, **PARAMETERIZED}, "secret": {"name": "values"}},
+     "status": {"conditions": [CONDITION], "objects": [{"ref": {"apiVersion": "v1", "kind": "ConfigMap", "name": "web"}}]}},
     {"apiVersion": "security.openshift.io/v1", "kind": "SecurityContextConstraints", "metadata": {"name": "database"},
      "priority": 5, "allowHostPorts": True, "allowPrivilegeEscalation": False, "requiredDropCapabilities": ["KILL"],
      "allowedCapabilities": ["CHOWN"], "volumes": ["emptyDir", "flexVolume", "secret"], "allowedFlexVolumes": [{"driver": "a/b"}],

@@ -16,7 +16,8 @@ from wire_of_proto import TYPE, enveloped, field, fields, opened, put, put_varin
 MAPS = "/api/v1/namespaces/default/configmaps"
 MINE = MAPS + "?labelSelector=t%3D1"  # Without those that controllers of another server make.
 META = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-NO_PROTOBUF = ("AdminNetworkPolicy", "BaselineAdminNetworkPolicy")  # Nor have they in Kubernetes.
+# Two have none in Kubernetes either; a TemplateInstance contains a whole Template with its kind.
+NO_PROTOBUF = ("AdminNetworkPolicy", "BaselineAdminNetworkPolicy", "TemplateInstance")
 # Kinds of which no object can be made, and the answer to that.
 NOT_WRITTEN = {**dict.fromkeys(record_api.READ_ONLY, 405), **dict.fromkeys(record_api.REFUSED, 403)}
 

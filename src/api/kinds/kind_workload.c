@@ -252,6 +252,34 @@ static struct json *fixed_part(const struct json *obj)
     return spec;
 }
 
+static bool has_volume(const struct json *pod, const char *name)
+{
+    const struct json *v;
+    JSON_FOREACH (v, json_get(pod, "volumes")) {
+        if (streq(json_get_text(v, "name"), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A copy of the StatefulSet's template as its pods have it: with a volume for each of its claims,
+ * which containers may mount; NULL: there is none. */
+static struct json *template_with_claims(const struct json *spec)
+{
+    struct json *out = json_clone(json_get(spec, "template")), *pod = json_get(out, "spec");
+    const struct json *claim;
+    JSON_FOREACH (claim, json_get(spec, "volumeClaimTemplates")) {
+        const char *name = json_get_text(json_get(claim, "metadata"), "name");
+        if (json_is(pod, JSON_OBJECT) && *name && !has_volume(pod, name)) {
+            struct json *v = json_append(json_ensure_array(pod, "volumes"), json_object());
+            json_set_string(v, "name", name);
+            json_set_string(json_ensure_object(v, "persistentVolumeClaim"), "claimName", name);
+        }
+    }
+    return out;
+}
+
 void kind_stateful_set_validate(const struct json *obj, const struct json *old,
                                 struct api_causes *c)
 {
@@ -260,7 +288,9 @@ void kind_stateful_set_validate(const struct json *obj, const struct json *old,
     const struct json *spec = json_get(obj, "spec"), *strategy = json_get(spec, "updateStrategy");
     const struct json *rolling = json_get(strategy, "rollingUpdate");
     template_check_selector(c, obj, NULL, "statefulset");
-    template_check(c, "spec.template", json_get(spec, "template"), template_of(old), "StatefulSet");
+    CLEANUP(json_free) struct json *template = template_with_claims(spec);
+    CLEANUP(json_free) struct json *template_before = template_with_claims(json_get(old, "spec"));
+    template_check(c, "spec.template", template, template_before, "StatefulSet");
     if (rolling && !streq_null(json_path_string(strategy, "type", NULL), "RollingUpdate")) {
         api_invalid(c, "spec.updateStrategy.rollingUpdate", rolling,
                     "only allowed for updateStrategy 'RollingUpdate'");

@@ -53,6 +53,10 @@ int tolerations_admit(struct request *q, struct json *obj, const struct json *ol
 int secret_admit(struct request *q, struct json *obj, const struct json *old,
                  struct outcome *outcome);
 
+/* admit_template.c: TemplateInstanceRequester. */
+int template_admit_requester(struct request *q, struct json *obj, const struct json *old,
+                             struct outcome *outcome);
+
 /* admit_node.c: NodeRestriction. */
 int node_validate(struct request *q, const struct json *obj, const struct json *old,
                   struct outcome *outcome);

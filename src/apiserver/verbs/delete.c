@@ -7,6 +7,7 @@
 #include "apiserver/verbs/delete.h"
 
 #include "api/condition.h"
+#include "api/obj.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/read.h"
@@ -331,19 +332,24 @@ static void delete_marked(struct write *w, struct object *base, struct outcome *
     marked(w, base->text, outcome);
 }
 
-/* Sets the finalizers of 'obj' that the policy requires; without a policy they stay
- * unchanged.  Returns whether it changed them. */
+/* Sets the finalizers of 'obj' that the policy requires; without a policy they stay unchanged,
+ * except of kinds whose dependents are left by default.  Returns whether it changed them. */
 static bool set_finalizers(const struct deletion *d, struct json *obj)
 {
     static const char *const ours[] = {"orphan", "foregroundDeletion"};
-    const char *wanted = d->policy == POLICY_ORPHAN       ? ours[0]
-                         : d->policy == POLICY_FOREGROUND ? ours[1]
-                                                          : NULL;
     struct json *meta = json_get(obj, "metadata");
     const struct json *old = json_get(meta, "finalizers"), *f;
-    if (d->policy == POLICY_NONE) {
+    enum propagation policy = d->policy;
+    if (policy == POLICY_NONE && d->q->kind->orphans && !obj_has_finalizer(obj, ours[0]) &&
+        !obj_has_finalizer(obj, ours[1])) {
+        policy = POLICY_ORPHAN;
+    }
+    if (policy == POLICY_NONE) {
         return false;
     }
+    const char *wanted = policy == POLICY_ORPHAN       ? ours[0]
+                         : policy == POLICY_FOREGROUND ? ours[1]
+                                                       : NULL;
     CLEANUP(json_free) struct json *list = json_array();
     JSON_FOREACH (f, old) {
         const char *s = json_get_string(f);

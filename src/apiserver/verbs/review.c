@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Create-only kinds, which are evaluated and answered, never stored: reviews of tokens, users and
- * access; and tokens for service accounts. */
+ * access; templates to be processed; and tokens for service accounts. */
 #include "apiserver/verbs/review.h"
 
 #include "api/typed.h"
@@ -8,6 +8,7 @@
 #include "apiserver/access/token.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/fields.h"
+#include "apiserver/verbs/process.h"
 #include "apiserver/verbs/scc_review.h"
 #include "apiserver/verbs/write.h"
 #include "base/timeutil.h"
@@ -385,7 +386,11 @@ void handle_review(struct request *q, struct outcome *outcome)
     CLEANUP_FREE char *version = api_kind_api_version(q->kind);
     json_set_string(body, "kind", q->kind->kind);
     json_set_string(body, "apiVersion", version);
-    json_set(body, "status", status_of(q, json_get(body, "spec")));
+    if (!process_is_asked(q)) {
+        json_set(body, "status", status_of(q, json_get(body, "spec")));
+    } else if (process_body(q, &body, outcome) < 0) {
+        return;
+    }
     object_complete(q->kind, body);
     outcome_json(outcome, 201, NULL, TAKE(body));
 }

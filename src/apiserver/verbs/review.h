@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Create-only kinds: reviews, tokens for service accounts; and the paths with the issuer's keys. */
+/* Create-only kinds: reviews, templates to be processed, tokens for service accounts; and the paths
+ * with the issuer's keys. */
 #pragma once
 
 #include "apiserver/request/request.h"

@@ -193,13 +193,13 @@ static int delete_target(struct delete *d, struct target *t)
 {
     CLEANUP_FREE char *path = resource_path(t->kind, t->ns, t->name);
     CLEANUP_FREE char *label = resource_label(t->kind);
-    CLEANUP(json_free) struct json *options = NULL;
+    CLEANUP(json_free) struct json *options = json_object();
     CLEANUP(json_free) struct json *answer = NULL;
     struct err e = {0};
+    json_set_string(options, "apiVersion", "v1");
+    json_set_string(options, "kind", "DeleteOptions");
+    json_set_string(options, "propagationPolicy", "Background"); /* As kubectl does. */
     if (d->grace >= 0) {
-        options = json_object();
-        json_set_string(options, "apiVersion", "v1");
-        json_set_string(options, "kind", "DeleteOptions");
         json_set_int(options, "gracePeriodSeconds", d->grace);
     }
     if (api_request_sync(d->s.client, "DELETE", path, NULL, NULL, options, &answer, &e) < 0) {

@@ -7,6 +7,7 @@
 #include "client/discovery.h"
 #include "controller/obj.h"
 #include "controllers/lifecycle/gc_graph.h"
+#include "workload/template_process.h"
 
 LOG_MODULE("gc");
 
@@ -317,6 +318,13 @@ static void next_owner(struct gc *g, struct work *w, struct state *s)
     const char *name = json_path_string(ref, "name", NULL);
     const struct api_kind *k =
         version && kind ? api_registry_by_name(discovery_registry(g->kinds), version, kind) : NULL;
+    const char *group =
+        !k && kind && streq_null(version, "v1") ? template_legacy_group(kind) : NULL;
+    CLEANUP_FREE char *renamed = group ? xasprintf("%s/v1", group) : NULL;
+    if (renamed) { /* OpenShift's kinds had no group once. */
+        version = renamed;
+        k = api_registry_by_name(discovery_registry(g->kinds), version, kind);
+    }
     if (!k || !name || !json_path_string(ref, "uid", NULL)) {
         log_limited(&limit, LOG_WARN, "owner of an unknown kind: its dependents are kept",
                     "apiVersion=%s kind=%s", version ? version : "", kind ? kind : "");

@@ -264,7 +264,12 @@ static void next_kind(struct namespaces *n, struct work *w, struct purge *pu)
         return;
     }
     CLEANUP_FREE char *path = kind_path(k, work_key(w));
-    work_request_as(w, "DELETE", path, API_ACCEPT_METADATA_LIST, NULL, NULL, deleted_all);
+    /* No kind leaves its dependents: they go as well. */
+    CLEANUP(json_free) struct json *options = json_object();
+    json_set_string(options, "apiVersion", "v1");
+    json_set_string(options, "kind", "DeleteOptions");
+    json_set_string(options, "propagationPolicy", "Background");
+    work_request_as(w, "DELETE", path, API_ACCEPT_METADATA_LIST, NULL, options, deleted_all);
 }
 
 static void discovered(void *ctx, int error, const char *text, struct discovery *d)

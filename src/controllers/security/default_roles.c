@@ -14,6 +14,7 @@
 #define AGGREGATE RBAC_GROUP "/aggregate-to-"
 #define SYSTEM_NAMESPACE "kube-system"
 #define AUTHENTICATION_READER AUTHENTICATION_CONFIG "-reader"
+#define SHARED_VIEWER "shared-resource-viewer"
 
 #define SCC_REVIEWS \
     "podsecuritypolicyreviews podsecuritypolicyselfsubjectreviews podsecuritypolicysubjectreviews"
@@ -41,7 +42,7 @@ static const struct {
     {"build.openshift.io", "buildconfigs builds"},
     {"image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},
     {"route.openshift.io", "routes"},
-    {"template.openshift.io", "templates"},
+    {"template.openshift.io", ""},
 };
 
 static const struct role roles[] = {
@@ -436,7 +437,8 @@ static struct json *binding_object(const struct binding *b)
 
 struct json *default_namespaces(void)
 {
-    static const char *const names[] = {"kube-system", "kube-public", "kube-node-lease"};
+    static const char *const names[] = {"kube-system", "kube-public", "kube-node-lease",
+                                        SHARED_NAMESPACE};
     struct json *list = json_array();
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         json_append(list, obj_new("v1", "Namespace", NULL, names[i]));
@@ -503,6 +505,27 @@ struct json *default_system_role_bindings(void)
     set_role(o, "Role", AUTHENTICATION_READER);
     add_subjects(json_ensure_array(o, "subjects"), "User",
                  "system:kube-controller-manager system:kube-scheduler");
+    return list;
+}
+
+/* As in OpenShift, which lets everybody read the image streams there as well. */
+struct json *default_shared_roles(void)
+{
+    static const struct rule read = {READ, "template.openshift.io", "templates"};
+    struct json *list = json_array();
+    struct json *o = json_append(list, default_object("Role", SHARED_VIEWER));
+    json_set_string(json_get(o, "metadata"), "namespace", SHARED_NAMESPACE);
+    json_append(json_ensure_array(o, "rules"), rule_object(&read));
+    return list;
+}
+
+struct json *default_shared_role_bindings(void)
+{
+    struct json *list = json_array();
+    struct json *o = json_append(list, default_object("RoleBinding", SHARED_VIEWER "s"));
+    json_set_string(json_get(o, "metadata"), "namespace", SHARED_NAMESPACE);
+    set_role(o, "Role", SHARED_VIEWER);
+    add_subjects(json_ensure_array(o, "subjects"), "Group", "system:authenticated");
     return list;
 }
 

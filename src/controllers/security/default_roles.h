@@ -15,6 +15,11 @@ struct json *default_cluster_role_bindings(enum sdn_plugin plugin);
 /* Owned arrays of the Roles and of the RoleBindings of kube-system. */
 struct json *default_system_roles(void);
 struct json *default_system_role_bindings(void);
+/* The project whose templates every authenticated user may read, and owned arrays of its Role and
+ * RoleBinding. */
+#define SHARED_NAMESPACE "openshift"
+struct json *default_shared_roles(void);
+struct json *default_shared_role_bindings(void);
 
 /* The ConfigMap of kube-system from which Kubernetes' parts learn how the API server authenticates
  * its clients, so that their own servers do it alike (root_ca.h). */

@@ -22,6 +22,8 @@ static const struct {
     {"clusterrolebindings", RBAC "clusterrolebindings"},
     {"roles", RBAC "namespaces/kube-system/roles"},
     {"rolebindings", RBAC "namespaces/kube-system/rolebindings"},
+    {"sharedroles", RBAC "namespaces/" SHARED_NAMESPACE "/roles"},
+    {"sharedrolebindings", RBAC "namespaces/" SHARED_NAMESPACE "/rolebindings"},
     {"securitycontextconstraints", "/apis/security.openshift.io/v1/securitycontextconstraints"},
 };
 #define N_KINDS ARRAY_SIZE(kinds)
@@ -149,6 +151,8 @@ static int start(const struct controller_env *env, const void *config, void **re
                                   default_cluster_role_bindings(cfg->plugin),
                                   default_system_roles(),
                                   default_system_role_bindings(),
+                                  default_shared_roles(),
+                                  default_shared_role_bindings(),
                                   default_sccs()};
     struct rbac_bootstrap *b = NEW(struct rbac_bootstrap);
     b->cfg = cfg;
