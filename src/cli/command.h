@@ -61,6 +61,10 @@ const struct command *command_find(const char *name);
  * in '*ret_name' (may be NULL); OPT_SETTING for a flag of 'settings'. -1: the end.  '?': a wrong
  * option, which was reported (exit with 2). OPT_HELP: the help text was printed (exit with 0). */
 int command_getopt(const struct command *c, int argc, char **argv, const char **ret_name);
+/* Runs the subcommand that argv[1] names, of a command with 'groups'.  Returns the exit status. */
+int command_run_group(const struct command *c, int argc, char **argv);
+/* The arguments after "--", and '*argc' without them; NULL: there is no "--". */
+char **command_take_rest(int *argc, char **argv);
 /* After the options: -1 when no argument is left at 'optind', else 2 after the first one was
  * reported. */
 int command_expect_end(const struct command *c, int argc, char **argv);
