@@ -56,7 +56,7 @@ _tenet() {
     local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet lab setup collect store get create delete describe edit patch label annotate wait logs run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns whoami help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet lab setup collect store get create delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns whoami help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -262,6 +262,8 @@ _tenet() {
     "wait --kubeconfig") values="@file" ;;
     "logs -n" | "logs --namespace") values="@namespaces" ;;
     "logs --kubeconfig") values="@file" ;;
+    "status -n" | "status --namespace") values="@namespaces" ;;
+    "status --kubeconfig") values="@file" ;;
     "run --restart") values="Always OnFailure Never" ;;
     "run --dry-run") values="client server none" ;;
     "run -o" | "run --output") values="json yaml name jsonpath=" ;;
@@ -436,7 +438,7 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet lab setup collect store get create delete describe edit patch label annotate wait logs run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns whoami help" ;;
+    help) words="master apiserver controllers node kubelet lab setup collect store get create delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns whoami help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
@@ -536,6 +538,10 @@ _tenet() {
     "logs")
         words="@kinds"
         options=" --container --follow --previous --selector --all-containers --prefix --tail --since --since-time --timestamps --limit-bytes --version --namespace --kubeconfig --server --help"
+        ;;
+    "status")
+        words=""
+        options=" --suggest --problems --namespace --kubeconfig --server --help"
         ;;
     "run")
         words=""

@@ -391,6 +391,7 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-scale.1", NULL},
     {"packaging/man/tenet-set.1", NULL},
     {"packaging/man/tenet-setup.1", NULL},
+    {"packaging/man/tenet-status.1", NULL},
     {"packaging/man/tenet-store.1", NULL},
     {"packaging/man/tenet-token.1", NULL},
     {"packaging/man/tenet-trace.1", NULL},
