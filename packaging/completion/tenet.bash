@@ -224,6 +224,7 @@ _tenet() {
     "create -n" | "create --namespace") values="@namespaces" ;;
     "create --kubeconfig") values="@file" ;;
     "delete -f" | "delete --filename") values="@file" ;;
+    "delete --cascade") values="background foreground orphan" ;;
     "delete -o" | "delete --output") values="name" ;;
     "delete -n" | "delete --namespace") values="@namespaces" ;;
     "delete --kubeconfig") values="@file" ;;
@@ -509,7 +510,7 @@ _tenet() {
         ;;
     "delete")
         words="@kinds"
-        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --wait --timeout --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --cascade --wait --timeout --output --namespace --kubeconfig --server --help"
         ;;
     "describe")
         words="@kinds"

@@ -377,6 +377,7 @@ complete -c tenet -n '__tenet_command delete' -l ignore-not-found -d 'no error f
 complete -c tenet -n '__tenet_command delete' -l grace-period -x -d 'time for the object to end; default: its own'
 complete -c tenet -n '__tenet_command delete' -l now -d 'the same as --grace-period 1'
 complete -c tenet -n '__tenet_command delete' -l force -d 'the same as --grace-period 0'
+complete -c tenet -n '__tenet_command delete' -l cascade -a 'background foreground orphan' -d 'what becomes of the objects that it owns; foreground: they go first; orphan: they stay'
 complete -c tenet -n '__tenet_command delete' -l wait -d 'whether to wait; default: true'
 complete -c tenet -n '__tenet_command delete' -l timeout -x -d 'longest wait, such as 30s or 2m; default: no limit'
 complete -c tenet -n '__tenet_command delete' -l output -s o -x -a 'name' -d 'prints KIND/NAME only'

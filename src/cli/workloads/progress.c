@@ -141,8 +141,9 @@ static int of_stateful_set(const struct json *o, struct strbuf *out, struct err 
     int64_t wanted = number_at(o, "spec", "replicas", 1);
     int64_t ready = number_at(o, "status", "readyReplicas", 0);
     int64_t updated = number_at(o, "status", "updatedReplicas", 0);
-    int64_t partition = json_get_int_or(
-        json_path(o, "spec", "updateStrategy", "rollingUpdate", "partition", NULL), 0);
+    const struct json *partition =
+        json_path(o, "spec", "updateStrategy", "rollingUpdate", "partition", NULL);
+    int64_t last = wanted - json_get_int_or(partition, 0);
     const char *current = json_get_text(json_get(o, "status"), "currentRevision");
     const char *update = json_get_text(json_get(o, "status"), "updateRevision");
     if (needs_rolling_update(o, e) < 0) {
@@ -152,12 +153,12 @@ static int of_stateful_set(const struct json *o, struct strbuf *out, struct err 
         strbuf_adds(out, "Waiting for statefulset spec update to be observed...\n");
     } else if (ready < wanted) {
         strbuf_addf(out, "Waiting for %" PRId64 " pods to be ready...\n", wanted - ready);
-    } else if (partition > 0) {
-        if (updated < wanted - partition) {
+    } else if (partition) {
+        if (updated < last) {
             strbuf_addf(out,
                         "Waiting for partitioned roll out to finish: %" PRId64 " out of %" PRId64
                         " new pods have been updated...\n",
-                        updated, wanted - partition);
+                        updated, last);
             return 0;
         }
         strbuf_addf(out,

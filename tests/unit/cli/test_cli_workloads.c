@@ -113,6 +113,12 @@ static void a_rollout_is_told_in_the_words_of_kubectl_and_oc(void **state)
          "'readyReplicas':3,'updatedReplicas':2}}",
          0, 1, "partitioned roll out complete: 2 new pods have been updated...\n"},
         {"StatefulSet",
+         "{'metadata':{'name':'s'},'spec':{'replicas':3,'updateStrategy':{'type':"
+         "'RollingUpdate','rollingUpdate':{'partition':0}}},'status':{'observedGeneration':1,"
+         "'readyReplicas':3,'updatedReplicas':2}}",
+         0, 0,
+         "Waiting for partitioned roll out to finish: 2 out of 3 new pods have been updated...\n"},
+        {"StatefulSet",
          "{'metadata':{'name':'s'},'spec':{'replicas':2,'updateStrategy':{'type':"
          "'RollingUpdate'}},'status':{'observedGeneration':1,'readyReplicas':2,'updatedReplicas':"
          "1,'currentRevision':'s-1','updateRevision':'s-2'}}",
