@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads by tenet, kubectl and the Python client, as a member of a project, on a master with HTTPS and access control."""
+import re
 import shutil
 
 import pytest
@@ -32,7 +33,8 @@ def test_the_project_is_drawn_with_what_is_wrong(p):  # noqa: F811
     c.run("expose", "deployment/web", "--port=80", "--cluster-ip=None")
     text = c.run("status")
     assert text.startswith(f"In project red on server https://127.0.0.1:{p.c.port}\n")
-    assert "svc/web - headless :80\n  deployment/web deploys web\n    revision #1 " in text and text.count("pod/web-") == 2
+    assert "svc/web - headless :80\n  deployment/web deploys web\n    revision #1 " in text
+    assert len(re.findall(r"^      pod/web-\S+ Running 1/1 ready", text, re.M)) == 2
     c.run("set", "selector", "service/web", "app=other")
     wait_for("the error", lambda: "svc/web has no endpoints: no pod matches its selector" in c.run("status"))
     c.run("status", "--problems", fails=True)

@@ -74,6 +74,11 @@ static const struct role roles[] = {
      {{READ, "core",
        "bindings namespaces namespaces/status persistentvolumeclaims/status pods/log pods/status "
        "replicationcontrollers/status resourcequotas/status services/status"},
+      {READ, "apps",
+       "daemonsets/status deployments/status replicasets/status statefulsets/status"},
+      {READ, "autoscaling", "horizontalpodautoscalers/status"},
+      {READ, "batch", "cronjobs/status jobs/status"},
+      {READ, "policy", "poddisruptionbudgets/status"},
       {READ, "route.openshift.io", "routes/status"},
       {"get", "project.openshift.io", "projects"}},
      .project_verbs = READ,
