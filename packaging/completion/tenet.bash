@@ -450,7 +450,7 @@ _tenet() {
         ;;
     "controllers")
         words=""
-        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --node-monitor-grace --terminated-pod-gc-threshold --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-format --log-level --help"
+        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --node-monitor-grace --terminated-pod-gc-threshold --master-node --default-node-selector --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-format --log-level --help"
         ;;
     "node")
         words="flows maps"

@@ -147,6 +147,7 @@ complete -c tenet -n '__tenet_command controllers' -l workloads -x -a 'true fals
 complete -c tenet -n '__tenet_command controllers' -l node-monitor-grace -x -d 'a node whose kubelet was silent for longer is unknown; default: 40'
 complete -c tenet -n '__tenet_command controllers' -l terminated-pod-gc-threshold -x -d 'pods that have ended and are kept; the oldest beyond are deleted; default: 12500'
 complete -c tenet -n '__tenet_command controllers' -l master-node -x -d 'nodes that run on hosts of masters; default: the node with this host'\''s name'
+complete -c tenet -n '__tenet_command controllers' -l default-node-selector -x -d 'nodes for the pods of projects that have no node selector of their own; default: none'
 complete -c tenet -n '__tenet_command controllers' -l cluster-signing-cert-file -r -F -d 'certificate of the authority that signs the certificates which nodes and users ask for; default: with tls: auto the master'\''s own authority, else none: no certificate is signed'
 complete -c tenet -n '__tenet_command controllers' -l cluster-signing-key-file -r -F -d 'key of that authority; default: none'
 complete -c tenet -n '__tenet_command controllers' -l status-bind-address -x -d 'where tenet controllers serves /healthz, /readyz and /metrics over plain HTTP, or none; default: 127.0.0.1:8444'

@@ -70,6 +70,7 @@ struct configs {
     struct scheduler_config scheduler;
     struct node_lifecycle_config nodes;
     struct pod_garbage_config garbage;
+    const char *node_selector;
 };
 
 /* The controllers, in the order in which they are started. */
@@ -94,7 +95,7 @@ static const struct controller_row rows[] = {
     {&deployments_controller, WORKLOADS, 0},
     {&replica_sets_controller, WORKLOADS, 0},
     {&replication_controllers_controller, WORKLOADS, 0},
-    {&daemon_sets_controller, WORKLOADS, 0},
+    {&daemon_sets_controller, WORKLOADS, offsetof(struct configs, node_selector)},
     {&stateful_sets_controller, WORKLOADS, 0},
     {&jobs_controller, WORKLOADS, 0},
     {&cron_jobs_controller, WORKLOADS, 0},
@@ -211,6 +212,7 @@ static void set_configs(struct controllers *c)
         .scheduler = {.policy = c->cfg.policy},
         .nodes = {.grace_s = c->cfg.node_grace_s},
         .garbage = {.threshold = c->cfg.ended_pods},
+        .node_selector = c->cfg.node_selector,
     };
     if (s) {
         c->configs.accounts =

@@ -44,9 +44,10 @@ struct controllers_config {
     const struct sched_policy
         /* The scheduler's filters and weights, borrowed; NULL: the defaults. */
         *policy;
-    unsigned node_grace_s; /* A kubelet that was silent for longer is unknown; 0: 40. */
-    unsigned ended_pods;   /* Pods that have ended and are kept; 0: all. */
-    bool no_scheduler;     /* Another program gives nodes to pods. */
+    unsigned node_grace_s;     /* A kubelet that was silent for longer is unknown; 0: 40. */
+    unsigned ended_pods;       /* Pods that have ended and are kept; 0: all. */
+    const char *node_selector; /* Of projects without one, "a=b,c=d"; NULL: none; borrowed. */
+    bool no_scheduler;         /* Another program gives nodes to pods. */
     bool no_workloads;     /* Another program keeps the pods of Deployments, Jobs and their like. */
     const char *component; /* Source of events; NULL: "tenet-master". */
     /* Another server provides the API, and its controllers handle namespaces, garbage, events' age

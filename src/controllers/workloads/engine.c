@@ -23,8 +23,7 @@ struct behind {
 static bool has_write(const struct engine *g, const struct behind *b, size_t i)
 {
     const struct informer *copy = *g->copies[i].informer;
-    return informer_version(copy) >= b->versions[i] ||
-           informer_list_complete(copy) > b->lists[i];
+    return informer_version(copy) >= b->versions[i] || informer_list_complete(copy) > b->lists[i];
 }
 
 /* An object whose deletion was sent. */
@@ -125,8 +124,7 @@ void engine_mark_leaving(const struct engine *g, struct owned_list *children)
     for (size_t i = 0; i < children->n; i++) {
         const struct leaving *l = smap_get(&g->leaving, obj_uid(children->list[i].obj));
         /* A list that was begun after the deletion and has the object: it was restored. */
-        children->list[i].going |=
-            l && (!l->copy || informer_list_complete(*l->copy) <= l->lists);
+        children->list[i].going |= l && (!l->copy || informer_list_complete(*l->copy) <= l->lists);
     }
 }
 
