@@ -230,6 +230,27 @@ static void a_pod_without_the_finalizer_does_not_count(void **state)
     assert_string_equal(reason("Complete"), "CompletionsReached");
 }
 
+static void a_pod_that_is_adopted_counts(void **state)
+{
+    add_job(JOB(", 'completions': 2, 'parallelism': 1, 'manualSelector': true"));
+    (void) world_add(&w, &workload_pods,
+                     from("{'metadata': {'name': 'bare', 'namespace': 'ns', 'labels': {'job': "
+                          "'j'}}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}, "
+                          "'status': {'phase': 'Running'}}"));
+    step();
+    assert_true(holds(world_get(&w, &workload_pods, "bare")));
+    step();
+    assert_int_equal(status("active"), 1);
+    assert_int_equal(world_count(&w, &workload_pods, NULL), 1);
+    end_pods(1, "Succeeded", 0, NULL);
+    settle();
+    assert_int_equal(status("succeeded"), 1);
+    end_pods(1, "Succeeded", 0, NULL);
+    settle();
+    assert_int_equal(status("succeeded"), 2);
+    assert_string_equal(reason("Complete"), "CompletionsReached");
+}
+
 static void restarts_of_containers_count_with_on_failure(void **state)
 {
     add_job(JOB(", 'completions': 1, 'backoffLimit': 2"));
@@ -330,6 +351,41 @@ static void an_index_can_fail_alone(void **state)
     settle();
     assert_string_equal(reason("Failed"), "FailedIndexes");
     assert_string_equal(json_path_string(job(), "status", "completedIndexes", NULL), "0");
+}
+
+/* Lets the controller see everything at the time 'ms'. */
+static void look_at(int64_t ms)
+{
+    w.now_ms = ms;
+    for (int i = 0; i < 4; i++) {
+        step();
+    }
+}
+
+/* The failures of an index delay its own next pod, and no other one. */
+static void an_index_that_fails_delays_itself_only(void **state)
+{
+    add_job(JOB(", 'completions': 3, 'parallelism': 2, 'completionMode': 'Indexed', "
+                "'backoffLimit': 2147483647, 'backoffLimitPerIndex': 5"));
+    int64_t start_ms = w.now_ms;
+    look_at(start_ms);
+    end_pods(1, "Failed", 1, "0");
+    look_at(start_ms + 1000);
+    assert_int_equal(active(), 2); /* Index 2 has the place, although a pod failed just now. */
+    end_pods(1, "Succeeded", 0, "1");
+    look_at(start_ms + 8000);
+    assert_int_equal(active(), 1);
+    look_at(start_ms + 11000);
+    assert_int_equal(active(), 2);
+    /* The second failure delays it for longer. */
+    end_pods(1, "Failed", 1, "0");
+    look_at(start_ms + 26000);
+    assert_int_equal(active(), 1);
+    look_at(start_ms + 32000);
+    assert_int_equal(active(), 2);
+    end_pods(2, "Succeeded", 0, NULL);
+    settle();
+    assert_string_equal(reason("Complete"), "CompletionsReached");
 }
 
 static void policies_say_what_failures_mean(void **state)
@@ -449,11 +505,13 @@ int main(void)
         WITH_WORLD(failures_back_off_and_reach_the_limit),
         WITH_WORLD(pods_deleted_by_users_are_counted_and_replaced),
         WITH_WORLD(a_pod_without_the_finalizer_does_not_count),
+        WITH_WORLD(a_pod_that_is_adopted_counts),
         WITH_WORLD(restarts_of_containers_count_with_on_failure),
         WITH_WORLD(a_deadline_ends_all_pods),
         WITH_WORLD(a_suspended_job_has_no_pods),
         WITH_WORLD(each_index_runs_once),
         WITH_WORLD(an_index_can_fail_alone),
+        WITH_WORLD(an_index_that_fails_delays_itself_only),
         WITH_WORLD(policies_say_what_failures_mean),
         WITH_WORLD(enough_indexes_can_be_a_success),
         cmocka_unit_test(the_end_and_the_manager_are_seen),
