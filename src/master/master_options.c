@@ -634,9 +634,10 @@ static const struct option_row rows[] = {
      .dflt = "",
      .example = "region=primary",
      .help = "nodes for the pods of projects that have no node selector of their own",
-     .detail = "A project has its own by the annotation `openshift.io/node-selector` of its "
-               "namespace; an empty one is none. With the API server apart the controllers need the "
-               "same value: DaemonSets make pods on these nodes only."},
+     .detail =
+         "A project has its own by the annotation `openshift.io/node-selector` of its "
+         "namespace; an empty one is none. With the API server apart the controllers need the "
+         "same value: DaemonSets make pods on these nodes only."},
     {.path = "projectConfig.securityAllocator.uidAllocatorRange",
      .flag = "uid-allocator-range",
      .arg = "FIRST-LAST/SIZE",

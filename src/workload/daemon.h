@@ -32,8 +32,8 @@ struct daemon_objects {
 
 void daemon_plan(const struct json *set, struct daemon_objects *objects, int64_t now_ms,
                  struct workload_plan *ret);
-/* Whether the node gets a pod of the set, and whether one that is there may stay.  'selector': as in
- * struct daemon_objects. */
+/* Whether the node gets a pod of the set, and whether one that is there may stay.  'selector': as
+ * in struct daemon_objects. */
 bool daemon_wants(const struct json *set, const struct json *selector, const struct json *node,
                   bool *ret_stays);
 /* The node that the pod has, or is for; "": none. */

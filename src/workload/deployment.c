@@ -273,8 +273,8 @@ static bool name_is_met(struct json *object, const struct workload_write *w,
     return true;
 }
 
-/* The newest set that was made from the present template and has another one, when there are as many
- * as may be made; NULL: another one may be made. */
+/* The newest set that was made from the present template and has another one, when there are as
+ * many as may be made; NULL: another one may be made. */
 static const struct json *find_changed(const struct deployment *d)
 {
     char hash[TEMPLATE_HASH_SIZE];

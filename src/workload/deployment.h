@@ -9,7 +9,7 @@
 
 #include "workload/pods.h"
 
-/* The hash of the template that a ReplicaSet was made from; what admission made of it may differ. */
+/* The hash of the template that a ReplicaSet was made from; admission may have changed it. */
 #define DEPLOYMENT_MADE_FROM "tenet.io/template-hash"
 #define DEPLOYMENT_REVISION "deployment.kubernetes.io/revision"
 

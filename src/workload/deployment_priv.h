@@ -6,8 +6,8 @@
 #include "workload/rollout.h"
 #include "workload/template_hash.h"
 
-/* Sets that are made for one template: another one when the first was changed by hand, but none more
- * when the second differs, too. */
+/* Sets that are made for one template: another one when the first was changed by hand, but none
+ * more when the second differs, too. */
 #define DEPLOYMENT_SETS_OF_TEMPLATE 2
 #define DEPLOYMENT_CREATE_ERROR "ReplicaSetCreateError"
 

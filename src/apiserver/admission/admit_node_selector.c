@@ -28,8 +28,8 @@ int admission_check_node_selector(const char *text, struct err *e)
 static struct json *project_selector(const struct request *q, const struct json *pod,
                                      struct outcome *outcome)
 {
-    const char *text =
-        json_path_string(admission_namespace(q), "metadata", "annotations", MATCH_PROJECT_NODES, NULL);
+    const char *text = json_path_string(admission_namespace(q), "metadata", "annotations",
+                                        MATCH_PROJECT_NODES, NULL);
     const char *dflt = q->server->cfg.default_node_selector;
     struct json *out = NULL;
     struct err e = {0};

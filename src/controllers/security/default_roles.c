@@ -74,8 +74,7 @@ static const struct role roles[] = {
      {{READ, "core",
        "bindings namespaces namespaces/status persistentvolumeclaims/status pods/log pods/status "
        "replicationcontrollers/status resourcequotas/status services/status"},
-      {READ, "apps",
-       "daemonsets/status deployments/status replicasets/status statefulsets/status"},
+      {READ, "apps", "daemonsets/status deployments/status replicasets/status statefulsets/status"},
       {READ, "autoscaling", "horizontalpodautoscalers/status"},
       {READ, "batch", "cronjobs/status jobs/status"},
       {READ, "policy", "poddisruptionbudgets/status"},
