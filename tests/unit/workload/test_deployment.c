@@ -335,6 +335,21 @@ static void recreate_never_mixes_templates(void **state)
     assert_int_equal(number(set_of_image("two"), "status", "availableReplicas"), 4);
 }
 
+/* The old set is asked for pods that are not there yet: it shrinks before another set is made. */
+static void recreate_shrinks_sets_without_pods_first(void **state)
+{
+    add_deployment();
+    json_set(json_get(deployment(), "spec"), "strategy", from("{'type': 'Recreate'}"));
+    step_deployment();
+    assert_int_equal(number(set_of_image("one"), "spec", "replicas"), 4);
+    set_image("two");
+    step_deployment();
+    assert_int_equal(number(set_of_image("one"), "spec", "replicas"), 0);
+    assert_null(set_of_image("two"));
+    step_deployment();
+    assert_non_null(set_of_image("two"));
+}
+
 static void a_failure_of_a_set_is_shown(void **state)
 {
     add_deployment();
@@ -517,6 +532,7 @@ int main(void)
         WITH_WORLD(a_taken_name_leads_to_another_one),
         WITH_WORLD(a_template_that_is_always_changed_makes_no_sets_without_end),
         WITH_WORLD(recreate_never_mixes_templates),
+        WITH_WORLD(recreate_shrinks_sets_without_pods_first),
         WITH_WORLD(a_failure_of_a_set_is_shown),
         cmocka_unit_test(hashes_do_not_depend_on_the_order_of_members),
         cmocka_unit_test(no_rollout_goes_below_or_above_its_bounds),

@@ -269,6 +269,25 @@ static void restarts_of_containers_count_with_on_failure(void **state)
     assert_int_equal(active(), 0);
 }
 
+static void without_retries_one_restart_is_too_many(void **state)
+{
+    add_job(JOB(", 'completions': 1, 'backoffLimit': 0"));
+    json_set_string(json_path(job(), "spec", "template", "spec", NULL), "restartPolicy",
+                    "OnFailure");
+    settle();
+    assert_int_equal(active(), 1);
+    assert_int_equal(status("terminating"), 0); /* Pods that run are not on their way out. */
+    struct smap_entry *e;
+    SMAP_FOREACH (e, &w.objects) {
+        if (str_has_prefix(e->key, "pods/")) {
+            json_set(json_get(e->value, "status"), "containerStatuses",
+                     from("[{'name': 'c', 'restartCount': 1}]"));
+        }
+    }
+    settle();
+    assert_string_equal(reason("Failed"), "BackoffLimitExceeded");
+}
+
 static void a_deadline_ends_all_pods(void **state)
 {
     add_job(JOB(", 'completions': 2, 'parallelism': 2, 'activeDeadlineSeconds': 60"));
@@ -507,6 +526,7 @@ int main(void)
         WITH_WORLD(a_pod_without_the_finalizer_does_not_count),
         WITH_WORLD(a_pod_that_is_adopted_counts),
         WITH_WORLD(restarts_of_containers_count_with_on_failure),
+        WITH_WORLD(without_retries_one_restart_is_too_many),
         WITH_WORLD(a_deadline_ends_all_pods),
         WITH_WORLD(a_suspended_job_has_no_pods),
         WITH_WORLD(each_index_runs_once),

@@ -253,6 +253,30 @@ static void a_broken_template_is_repaired_by_a_good_one(void **state)
     step_stateful();
     assert_string_equal(pods(), "0=stuck"); /* It stays Pending: no kubelet acts. */
     set_image(&workload_stateful_sets, "db", "good");
+    step_stateful();
+    struct json *first = world_get(&w, &workload_pods, "db-0");
+    assert_true(!first || obj_is_terminating(first) || streq(image(first), "good"));
+    settle(step_stateful, NULL);
+    assert_string_equal(pods(), "0=good 1=good 2=good");
+}
+
+/* A pod that runs, but whose container ends again and again, never came up either. */
+static void a_crashing_template_is_repaired_by_a_good_one(void **state)
+{
+    (void) world_add(&w, &workload_stateful_sets, from(STATEFUL("")));
+    set_image(&workload_stateful_sets, "db", "crashing");
+    step_stateful();
+    struct json *first = world_get(&w, &workload_pods, "db-0");
+    world_set_phase(&w, first, "Running");
+    world_set_ready(&w, first, false);
+    json_set(json_get(first, "status"), "containerStatuses",
+             from("[{'name': 'c', 'restartCount': 3}]"));
+    step_stateful();
+    assert_string_equal(pods(), "0=crashing"); /* It is of the present template. */
+    set_image(&workload_stateful_sets, "db", "good");
+    step_stateful();
+    first = world_get(&w, &workload_pods, "db-0");
+    assert_true(!first || obj_is_terminating(first) || streq(image(first), "good"));
     settle(step_stateful, NULL);
     assert_string_equal(pods(), "0=good 1=good 2=good");
 }
@@ -525,6 +549,7 @@ int main(void)
         WITH_WORLD(templates_are_replaced_from_the_top_down_to_the_partition),
         WITH_WORLD(on_delete_waits_for_the_user),
         WITH_WORLD(a_broken_template_is_repaired_by_a_good_one),
+        WITH_WORLD(a_crashing_template_is_repaired_by_a_good_one),
         WITH_WORLD(parallel_pods_do_not_wait),
         WITH_WORLD(an_earlier_template_becomes_the_newest_revision),
         cmocka_unit_test(names_of_other_pods_are_not_members),
