@@ -134,6 +134,50 @@ def jobs(c):
     wait_for("its Job to go", lambda: "byhand" not in [x["metadata"]["name"] for x in p.get("job")["items"]])
 
 
+# The example of the documents of OpenShift 3.4, with an image that the kubelet of this test ends.
+PI = """
+apiVersion: extensions/v1
+kind: Job
+metadata:
+  name: pi
+spec:
+  selector:
+    matchLabels:
+      app: pi
+  template:
+    metadata:
+      name: pi
+      labels:
+        app: pi
+    spec:
+      containers:
+      - name: pi
+        image: done
+        command: ["perl",  "-Mbignum=bpi", "-wle", "print bpi(2000)"]
+      restartPolicy: Never
+"""
+
+
+def earlier_names(c):
+    """Manifests of older documents make the objects of today's names."""
+    p = c.p
+    assert "/pi created\n" in c.run("create", "-f", "-", input=PI)
+    c.run("wait", "jobs.batch/pi", "--for=condition=complete", "--timeout=60s")
+    pod, = p.get("pods", "-l", "app=pi")["items"]
+    spec = p.get("jobs.batch", "pi")["spec"]
+    assert spec["manualSelector"] and spec["selector"] == {"matchLabels": {"app": "pi"}}
+    assert p.get("jobs.extensions", "pi")["apiVersion"] == "extensions/v1"
+    c.create({"apiVersion": "batch/v2alpha1", "kind": "ScheduledJob", "metadata": {"name": "yearly"}, "spec": {
+        "schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": "done"}]}}}}}})
+    c.run("create", "job", "byhand", "--from=cronjob/yearly")
+    c.run("wait", "job/byhand", "--for=condition=complete", "--timeout=60s")
+    c.run("delete", "jobs.extensions", "pi", "--cascade=background")
+    wait_for("its pod to go", lambda: pod["metadata"]["name"] not in [x["metadata"]["name"] for x in p.get("pods")["items"]])
+    c.run("delete", "scheduledjobs", "yearly")
+    assert not p.get("cronjobs")["items"]
+
+
 def deletions(c):
     """The three orders in which a set and its pods go."""
     p = c.p
@@ -190,5 +234,5 @@ def a_drain_within_a_budget(c):
             p.call("DELETE", f"/api/v1/nodes/{name}")
 
 
-STEPS = {f.__name__: f for f in (a_deployment, a_rollout_that_fails, sets, jobs, deletions, labels_and_patches,
+STEPS = {f.__name__: f for f in (a_deployment, a_rollout_that_fails, sets, jobs, earlier_names, deletions, labels_and_patches,
                                  a_drain_within_a_budget)}

@@ -35,6 +35,7 @@ static const struct {
     {"batch", ""},
     {"policy", ""},
     {"networking.k8s.io", "ingresses"},
+    {"extensions", ""},
     {"discovery.k8s.io", ""},
     {"coordination.k8s.io", ""},
     {"events.k8s.io", ""},
