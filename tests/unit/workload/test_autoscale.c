@@ -103,7 +103,7 @@ static void limits_hold_and_are_named(void **state)
     plan(HPA("1", "100", ""), 4, "xxxx", NOW + 5000);
     assert_int_equal(result.desired, 5);
     assert_string_equal(reason("ScalingLimited"), "ScaleUpLimit");
-    plan(HPA("1", "100", ""), 4, "xxxx", NOW + 16000);
+    plan(HPA("1", "100", ""), 4, "xxxx", NOW + 15500);
     assert_int_equal(result.desired, 8);
     /* What is wanted stays: at the lower limit, above it, and with a lower limit of one. */
     autoscale_memory_done(&memory);

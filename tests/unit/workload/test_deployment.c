@@ -240,6 +240,9 @@ static void a_pause_holds_the_template_but_not_the_number(void **state)
     world_touch(&w, deployment());
     settle(NULL);
     assert_int_equal(number(set_of_image("one"), "spec", "replicas"), 6);
+    assert_int_equal(number(deployment(), "status", "replicas"), 6);
+    assert_int_equal(number(deployment(), "status", "observedGeneration"),
+                     obj_generation(deployment()));
     json_remove(json_get(deployment(), "spec"), "paused");
     world_touch(&w, deployment());
     step_deployment();

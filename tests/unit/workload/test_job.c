@@ -288,6 +288,20 @@ static void without_retries_one_restart_is_too_many(void **state)
     assert_string_equal(reason("Failed"), "BackoffLimitExceeded");
 }
 
+static void a_deadline_is_counted_from_the_start(void **state)
+{
+    w.now_ms -= w.now_ms % 1000;
+    add_job(JOB(", 'completions': 1, 'activeDeadlineSeconds': 60"));
+    int64_t start_ms = w.now_ms;
+    step();
+    w.now_ms = start_ms + 59999;
+    step();
+    assert_string_equal(reason("FailureTarget"), "");
+    w.now_ms = start_ms + 60000;
+    step();
+    assert_string_equal(reason("FailureTarget"), "DeadlineExceeded");
+}
+
 static void a_deadline_ends_all_pods(void **state)
 {
     add_job(JOB(", 'completions': 2, 'parallelism': 2, 'activeDeadlineSeconds': 60"));
@@ -527,6 +541,7 @@ int main(void)
         WITH_WORLD(a_pod_that_is_adopted_counts),
         WITH_WORLD(restarts_of_containers_count_with_on_failure),
         WITH_WORLD(without_retries_one_restart_is_too_many),
+        WITH_WORLD(a_deadline_is_counted_from_the_start),
         WITH_WORLD(a_deadline_ends_all_pods),
         WITH_WORLD(a_suspended_job_has_no_pods),
         WITH_WORLD(each_index_runs_once),
