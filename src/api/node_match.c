@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/node_match.h"
 
+#include "base/mem.h"
+
 size_t match_members(const struct json *v)
 {
     return json_is(v, JSON_OBJECT) ? json_count(v) : 0;
@@ -117,4 +119,51 @@ bool match_node_required(const struct json *spec, const struct json *labels, con
         }
     }
     return !required || match_node_selector(required, labels, name);
+}
+
+/* ---- the node selector of a project ---- */
+
+static char *trimmed(const char *s, size_t n)
+{
+    while (n && (*s == ' ' || *s == '\t')) {
+        s++;
+        n--;
+    }
+    while (n && (s[n - 1] == ' ' || s[n - 1] == '\t')) {
+        n--;
+    }
+    return xstrndup(s, n);
+}
+
+int match_parse_node_labels(const char *text, struct json **ret, struct err *e)
+{
+    CLEANUP(json_free) struct json *out = json_object();
+    for (const char *s = text; *s;) {
+        size_t n = strcspn(s, ",");
+        const char *equals = memchr(s, '=', n);
+        if (!equals) {
+            return err_set(e, -EINVAL, "\"%.80s\" is no list of label=value", text);
+        }
+        size_t skip = equals[1] == '=' ? 2 : 1;
+        CLEANUP_FREE char *key = trimmed(s, (size_t) (equals - s));
+        CLEANUP_FREE char *value = trimmed(equals + skip, n - MIN(n, (size_t) (equals - s) + skip));
+        if (!*key || strchr(key, '!') || strchr(value, '=')) {
+            return err_set(e, -EINVAL, "\"%.80s\" is no list of label=value", text);
+        }
+        json_set_string(out, key, value);
+        s += n + (s[n] == ',');
+    }
+    *ret = TAKE(out);
+    return 0;
+}
+
+bool match_has_labels(const struct json *want, const struct json *labels)
+{
+    for (size_t i = 0; i < json_count(want); i++) {
+        const char *value = json_get_string(json_get(labels, json_key_at(want, i)));
+        if (!streq_null(value, json_get_string(json_at(want, i)))) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -7,6 +7,9 @@
 
 #include "wire/json.h"
 
+/* The annotation of a namespace with the node selector of its pods. */
+#define MATCH_PROJECT_NODES "openshift.io/node-selector"
+
 /* The number of members of an object; 0 for what is none. */
 size_t match_members(const struct json *v);
 /* Whether one of the tolerations covers the taint, for the effect that the taint has. */
@@ -20,3 +23,8 @@ bool match_node_term(const struct json *term, const struct json *labels, const c
 bool match_node_required(const struct json *spec, const struct json *labels, const char *name);
 /* A NodeSelector (of a PodSpec or PersistentVolume): one of its terms matches. */
 bool match_node_selector(const struct json *selector, const struct json *labels, const char *name);
+/* Reads such a selector, "a=b,c=d", into an object of texts; owned.  -EINVAL: it is no list of
+ * label=value. */
+int match_parse_node_labels(const char *text, struct json **ret, struct err *e);
+/* Whether the labels (NULL: none) have all those of the object 'want' (NULL: none). */
+bool match_has_labels(const struct json *want, const struct json *labels);

@@ -121,6 +121,36 @@ int command_getopt(const struct command *c, int argc, char **argv, const char **
     return opt == ':' || opt == '?' ? report(c, opt, argv) : opt;
 }
 
+int command_run_group(const struct command *c, int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && c->groups[i]; i++) {
+        if (streq(argv[1], c->groups[i]->name + strlen(c->name) + 1)) {
+            return c->groups[i]->run(argc - 1, argv + 1);
+        }
+    }
+    if (argc < 2) {
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        command_help(c, &text);
+        fputs(strbuf_cstr(&text), stdout);
+        return 2;
+    }
+    int opt = command_getopt(c, argc, argv, NULL);
+    return opt == OPT_HELP ? 0
+           : opt == -1     ? command_usage(c, "unknown command \"%s\"", argv[1])
+                           : 2;
+}
+
+char **command_take_rest(int *argc, char **argv)
+{
+    for (int i = 1; i < *argc; i++) {
+        if (streq(argv[i], "--")) {
+            *argc = i;
+            return argv + i + 1;
+        }
+    }
+    return NULL;
+}
+
 int command_expect_end(const struct command *c, int argc, char **argv)
 {
     return optind < argc ? command_usage(c, "unexpected argument \"%s\"", argv[optind]) : -1;

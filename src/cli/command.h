@@ -51,8 +51,10 @@ struct command {
 
 extern const struct command cmd_master, cmd_apiserver, cmd_controllers, cmd_node, cmd_kubelet,
     cmd_lab, cmd_setup, cmd_collect, cmd_store, cmd_get, cmd_create, cmd_delete, cmd_describe,
-    cmd_process, cmd_adm, cmd_token, cmd_trace, cmd_check, cmd_deployer, cmd_dns, cmd_idle,
-    cmd_flows, cmd_whoami;
+    cmd_process, cmd_deployer, cmd_adm, cmd_token, cmd_trace, cmd_check, cmd_dns, cmd_idle,
+    cmd_flows, cmd_whoami, cmd_rollout, cmd_rollback, cmd_deploy, cmd_scale, cmd_autoscale, cmd_set,
+    cmd_status, cmd_wait, cmd_logs, cmd_edit, cmd_patch, cmd_label, cmd_annotate, cmd_expose,
+    cmd_run;
 
 extern const struct command *const commands[]; /* All commands; ends with NULL. */
 /* Finds a command by its name; NULL: there is none. */
@@ -62,6 +64,10 @@ const struct command *command_find(const char *name);
  * in '*ret_name' (may be NULL); OPT_SETTING for a flag of 'settings'. -1: the end.  '?': a wrong
  * option, which was reported (exit with 2). OPT_HELP: the help text was printed (exit with 0). */
 int command_getopt(const struct command *c, int argc, char **argv, const char **ret_name);
+/* Runs the subcommand that argv[1] names, of a command with 'groups'.  Returns the exit status. */
+int command_run_group(const struct command *c, int argc, char **argv);
+/* The arguments after "--", and '*argc' without them; NULL: there is no "--". */
+char **command_take_rest(int *argc, char **argv);
 /* After the options: -1 when no argument is left at 'optind', else 2 after the first one was
  * reported. */
 int command_expect_end(const struct command *c, int argc, char **argv);

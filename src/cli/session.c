@@ -6,13 +6,7 @@
 
 #define USER_AGENT "tenet/" TENET_VERSION
 
-const struct command_option session_options[] = {
-    {"namespace", 'n', "NS", "namespace; default: that of the kubeconfig", COMPLETE_NAMESPACE},
-    {"kubeconfig", OPT_KUBECONFIG, "FILE", "default: $KUBECONFIG, then ~/.kube/config",
-     COMPLETE_FILE},
-    {"server", 's', "URL", "the API server, instead of a kubeconfig"},
-    {0},
-};
+const struct command_option session_options[] = {SESSION_OPTIONS, {0}};
 
 int session_getopt(struct session *s, const struct command *c, int argc, char **argv,
                    const char **ret_name)

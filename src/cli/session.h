@@ -20,7 +20,14 @@ struct session {
     struct discovery *kinds; /* The kinds of the server; NULL: it was not asked. */
 };
 
-/* --namespace, --kubeconfig, --server: rows for command.shared. */
+/* --namespace, --kubeconfig, --server: rows for command.shared, and for longer lists of them. */
+#define SESSION_OPTIONS                                                                         \
+    {"namespace", 'n', "NS", "namespace; default: that of the kubeconfig", COMPLETE_NAMESPACE}, \
+        {"kubeconfig", OPT_KUBECONFIG, "FILE", "default: $KUBECONFIG, then ~/.kube/config",     \
+         COMPLETE_FILE},                                                                        \
+    {                                                                                           \
+        "server", 's', "URL", "the API server, instead of a kubeconfig"                         \
+    }
 extern const struct command_option session_options[];
 
 /* Like command_getopt; handles the common options. */

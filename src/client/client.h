@@ -140,6 +140,11 @@ const struct json *informer_get(const struct informer *i, const char *key);
 /* The resourceVersion up to which the listener has all changes; 0: none yet.  A write of this kind
  * that the server answered with a resourceVersion up to this one is in the copy. */
 uint64_t informer_version(const struct informer *i);
+/* The number of lists that were begun, and that of the last one that is complete (1, 2 and so on;
+ * 0: none so far).  A list that was begun after the server had answered a write shows that write,
+ * or its undoing: also when the registry was restored, and its versions are lower than before. */
+uint64_t informer_lists_begun(const struct informer *i);
+uint64_t informer_list_complete(const struct informer *i);
 size_t informer_count(const struct informer *i);
 /* Calls 'fn' for each object, in no particular order; 'fn' must not change the informer. */
 void informer_each(const struct informer *i,

@@ -553,6 +553,16 @@ uint64_t informer_version(const struct informer *i)
     return i->follows ? reflector_version(i->source->reflector) : 0;
 }
 
+uint64_t informer_lists_begun(const struct informer *i)
+{
+    return i->follows ? reflector_lists_begun(i->source->reflector) : 0;
+}
+
+uint64_t informer_list_complete(const struct informer *i)
+{
+    return i->follows ? reflector_list_complete(i->source->reflector) : 0;
+}
+
 size_t informer_count(const struct informer *i)
 {
     return i->source->objects.n;

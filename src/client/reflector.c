@@ -28,6 +28,8 @@ struct reflector {
     void *ctx;
     bool metadata;
     char *version;     /* Last resourceVersion seen; NULL: list first. */
+    uint64_t lists;    /* Lists begun. */
+    uint64_t complete; /* Number of the last list that is complete. */
     char *page;        /* Token of the list's next page; NULL: the first page is next. */
     bool lost;         /* The loss was reported, the return not yet. */
     bool absent;       /* A log line has said that the server does not know the kind. */
@@ -175,6 +177,7 @@ static void list_done(void *ctx, int error, const char *text, struct json *list)
         return;
     }
     set_version(r, list);
+    r->complete = r->lists;
     backoff_reset(&r->backoff);
     r->absent = false;
     if (CALLBACK(r, r->ops->listed(r->ctx))) {
@@ -326,6 +329,7 @@ static void reflector_go(struct reflector *r)
         strbuf_addc(&path, '&');
     }
     if (!r->version) {
+        r->lists += !r->page;
         strbuf_addf(&path, "limit=%u", PAGE_SIZE);
         if (r->page) {
             strbuf_adds(&path, "&continue=");
@@ -412,4 +416,14 @@ uint64_t reflector_version(const struct reflector *r)
 {
     uint64_t version;
     return r->version && str_to_u64(r->version, UINT64_MAX, &version) == 0 ? version : 0;
+}
+
+uint64_t reflector_lists_begun(const struct reflector *r)
+{
+    return r->lists;
+}
+
+uint64_t reflector_list_complete(const struct reflector *r)
+{
+    return r->complete;
 }

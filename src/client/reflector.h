@@ -41,5 +41,9 @@ struct reflector *reflector_free(struct reflector *r);
 /* Lists now, then watches; a list or watch under way is dropped.  'metadata': request only the
  * objects' metadata.  Not allowed within a callback. */
 void reflector_list(struct reflector *r, bool metadata);
+/* How many lists were begun, and the number of the last one that is complete (1, 2 and so on; 0:
+ * none so far). */
+uint64_t reflector_lists_begun(const struct reflector *r);
+uint64_t reflector_list_complete(const struct reflector *r);
 /* The last resourceVersion that the list or the watch has reported; 0: none yet. */
 uint64_t reflector_version(const struct reflector *r);

@@ -83,6 +83,7 @@ struct configs {
     struct node_lifecycle_config nodes;
     struct pod_garbage_config garbage;
     struct deployers_config deployers;
+    const char *node_selector;
 };
 
 /* The controllers, in the order in which they are started. */
@@ -114,7 +115,7 @@ static const struct controller_row rows[] = {
     {&deployers_controller, WORKLOADS, offsetof(struct configs, deployers)},
     {&replica_sets_controller, WORKLOADS, 0},
     {&replication_controllers_controller, WORKLOADS, 0},
-    {&daemon_sets_controller, WORKLOADS, 0},
+    {&daemon_sets_controller, WORKLOADS, offsetof(struct configs, node_selector)},
     {&stateful_sets_controller, WORKLOADS, 0},
     {&jobs_controller, WORKLOADS, 0},
     {&cron_jobs_controller, WORKLOADS, 0},
@@ -237,6 +238,7 @@ static void set_configs(struct controllers *c)
         .nodes = {.grace_s = c->cfg.node_grace_s},
         .garbage = {.threshold = c->cfg.ended_pods},
         .deployers = {.image = c->cfg.deployer_image, .in_process = c->cfg.deploy_in_process},
+        .node_selector = c->cfg.node_selector,
     };
     if (s) {
         c->configs.accounts =

@@ -44,9 +44,10 @@ struct controllers_config {
     const struct sched_policy
         /* The scheduler's filters and weights, borrowed; NULL: the defaults. */
         *policy;
-    unsigned node_grace_s; /* A kubelet that was silent for longer is unknown; 0: 40. */
-    unsigned ended_pods;   /* Pods that have ended and are kept; 0: all. */
-    bool no_scheduler;     /* Another program gives nodes to pods. */
+    unsigned node_grace_s;     /* A kubelet that was silent for longer is unknown; 0: 40. */
+    unsigned ended_pods;       /* Pods that have ended and are kept; 0: all. */
+    const char *node_selector; /* Of projects without one, "a=b,c=d"; NULL: none; borrowed. */
+    bool no_scheduler;         /* Another program gives nodes to pods. */
     /* Another program keeps the pods of Deployments, Jobs and their like, and binds volumes. */
     bool no_workloads;
     const char *deployer_image; /* Of the pods that do rollouts of DeploymentConfigs; borrowed. */

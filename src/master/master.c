@@ -104,6 +104,7 @@ static int begin_controllers(struct master *m, bool elects, struct err *e)
                         .policy = m->run->config->scheduler_policy ? &m->policy : NULL,
                         .node_grace_s = m->run->config->node_grace_s,
                         .ended_pods = m->run->config->ended_pods,
+                        .node_selector = m->run->config->node_selector,
                         .no_scheduler = !m->run->config->scheduler,
                         .no_workloads = !m->run->config->workloads,
                         .deployer_image = m->run->config->deployer_image,

@@ -670,14 +670,16 @@ static const struct option_row rows[] = {
     {.path = "projectConfig.defaultNodeSelector",
      .flag = "default-node-selector",
      .arg = "LABEL=VALUE,...",
-     API,
+     .daemons = MASTER_WHOLE,
      MEMBER(node_selector),
      .set = set_node_selector,
      .dflt = "",
      .example = "region=primary",
      .help = "nodes for the pods of projects that have no node selector of their own",
-     .detail = "A project has its own by the annotation `openshift.io/node-selector` of its "
-               "namespace; an empty one is none."},
+     .detail =
+         "A project has its own by the annotation `openshift.io/node-selector` of its "
+         "namespace; an empty one is none. With the API server apart the controllers need the "
+         "same value: DaemonSets make pods on these nodes only."},
     {.path = "projectConfig.securityAllocator.uidAllocatorRange",
      .flag = "uid-allocator-range",
      .arg = "FIRST-LAST/SIZE",

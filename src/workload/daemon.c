@@ -72,14 +72,16 @@ static struct json *own_tolerations(const struct json *spec)
     return all;
 }
 
-bool daemon_wants(const struct json *set, const struct json *node, bool *ret_stays)
+bool daemon_wants(const struct json *set, const struct json *selector, const struct json *node,
+                  bool *ret_stays)
 {
     const struct json *spec = json_path(set, "spec", "template", "spec", NULL), *taint;
     const char *fixed = json_get_text(spec, "nodeName");
     bool wanted = true;
     *ret_stays = false;
-    if ((*fixed && !streq(fixed, obj_name(node))) ||
-        !match_node_required(spec, json_path(node, "metadata", "labels", NULL), obj_name(node))) {
+    const struct json *labels = json_path(node, "metadata", "labels", NULL);
+    if ((*fixed && !streq(fixed, obj_name(node))) || !match_has_labels(selector, labels) ||
+        !match_node_required(spec, labels, obj_name(node))) {
         return false;
     }
     CLEANUP(json_free) struct json *tolerations = own_tolerations(spec);
@@ -216,7 +218,7 @@ static void load_places(struct daemon *d)
     for (size_t i = 0; i < d->objects->n_nodes; i++) {
         struct place *p = &d->places[i];
         p->node = d->objects->nodes[i];
-        p->wanted = daemon_wants(d->set, p->node, &p->stays);
+        p->wanted = daemon_wants(d->set, d->objects->selector, p->node, &p->stays);
         d->desired += p->wanted;
         smap_set(&by_name, obj_name(p->node), p);
     }

@@ -25,13 +25,17 @@ struct daemon_objects {
     size_t n_pods, n_revisions;
     const struct json *const *nodes;
     size_t n_nodes;
+    /* The node selector of the project, an object of texts; NULL: it has none. */
+    const struct json *selector;
     struct daemon_failures *failures;
 };
 
 void daemon_plan(const struct json *set, struct daemon_objects *objects, int64_t now_ms,
                  struct workload_plan *ret);
-/* Whether the node gets a pod of the set, and whether one that is there may stay. */
-bool daemon_wants(const struct json *set, const struct json *node, bool *ret_stays);
+/* Whether the node gets a pod of the set, and whether one that is there may stay.  'selector': as
+ * in struct daemon_objects. */
+bool daemon_wants(const struct json *set, const struct json *selector, const struct json *node,
+                  bool *ret_stays);
 /* The node that the pod has, or is for; "": none. */
 const char *daemon_node_of(const struct json *pod);
 /* Whether the change of a node can change which pods it gets. */

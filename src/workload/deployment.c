@@ -128,8 +128,8 @@ static int64_t revision_of(const struct json *obj)
 
 static bool is_copied(const char *annotation)
 {
-    static const char *const own[] = {LAST_APPLIED, DEPLOYMENT_REVISION, HISTORY, DESIRED,
-                                      MOST,         ROLLBACK_TO};
+    static const char *const own[] = {LAST_APPLIED, DEPLOYMENT_REVISION, HISTORY, DESIRED, MOST,
+                                      ROLLBACK_TO,  DEPLOYMENT_MADE_FROM};
     for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
         if (streq(annotation, own[i])) {
             return false;
@@ -246,10 +246,13 @@ static struct json *make_set(const struct deployment *d, const char *name, const
     CLEANUP_FREE char *number_text = xasprintf("%lld", (long long) revision);
     CLEANUP_FREE char *desired = xasprintf("%lld", (long long) d->r.desired);
     long long bound = d->r.desired + d->r.surge;
+    char made_from[TEMPLATE_HASH_SIZE];
     CLEANUP_FREE char *most = xasprintf("%lld", bound);
     obj_set_annotation(o, DEPLOYMENT_REVISION, number_text);
     obj_set_annotation(o, DESIRED, desired);
     obj_set_annotation(o, MOST, most);
+    template_hash(template, 0, made_from);
+    obj_set_annotation(o, DEPLOYMENT_MADE_FROM, made_from);
     return o;
 }
 
@@ -270,9 +273,31 @@ static bool name_is_met(struct json *object, const struct workload_write *w,
     return true;
 }
 
+/* The newest set that was made from the present template and has another one, when there are as
+ * many as may be made; NULL: another one may be made. */
+static const struct json *find_changed(const struct deployment *d)
+{
+    char hash[TEMPLATE_HASH_SIZE];
+    const struct json *newest = NULL;
+    size_t n = 0;
+    template_hash(json_path(d->d, "spec", "template", NULL), 0, hash);
+    for (size_t i = 0; i < d->n; i++) {
+        if (streq_null(obj_annotation(d->sets[i].obj, DEPLOYMENT_MADE_FROM), hash)) {
+            newest = d->sets[i].obj;
+            n++;
+        }
+    }
+    return n >= DEPLOYMENT_SETS_OF_TEMPLATE ? newest : NULL;
+}
+
 static void create_set(struct deployment *d)
 {
     char hash[TEMPLATE_HASH_SIZE];
+    const struct json *changed = find_changed(d);
+    if (changed) {
+        deployment_set_was_changed(d, changed);
+        return;
+    }
     int64_t revision = next_revision(d);
     int64_t size = d->recreate ? d->r.desired : rollout_new_size(&d->r, 0);
     template_hash(json_path(d->d, "spec", "template", NULL),

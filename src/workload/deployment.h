@@ -9,6 +9,8 @@
 
 #include "workload/pods.h"
 
+/* The hash of the template that a ReplicaSet was made from; admission may have changed it. */
+#define DEPLOYMENT_MADE_FROM "tenet.io/template-hash"
 #define DEPLOYMENT_REVISION "deployment.kubernetes.io/revision"
 
 /* Plans for the Deployment 'd'.  'sets' are its ReplicaSets and those of its namespace that nothing

@@ -6,6 +6,9 @@
 #include "workload/rollout.h"
 #include "workload/template_hash.h"
 
+/* Sets that are made for one template: another one when the first was changed by hand, but none
+ * more when the second differs, too. */
+#define DEPLOYMENT_SETS_OF_TEMPLATE 2
 #define DEPLOYMENT_CREATE_ERROR "ReplicaSetCreateError"
 
 struct deployment_set {
@@ -32,6 +35,8 @@ struct deployment {
 void deployment_pause(struct deployment *d);
 void deployment_found_new_set(struct deployment *d);
 void deployment_created_new_set(struct deployment *d, const char *name);
+/* No set is created: the template of 'set', which was made for the present one, was changed. */
+void deployment_set_was_changed(struct deployment *d, const struct json *set);
 /* The numbers, and the condition Available. */
 void deployment_count(struct deployment *d);
 /* The conditions Progressing and ReplicaFailure, from the numbers. */

@@ -69,6 +69,19 @@ void deployment_created_new_set(struct deployment *d, const char *name)
     }
 }
 
+void deployment_set_was_changed(struct deployment *d, const struct json *set)
+{
+    static const char reason[] = "ReplicaSetTemplateChanged";
+    CLEANUP_FREE char *text =
+        xasprintf("The template of replica set \"%s\" was changed by the API server or a user, as "
+                  "before: no other one is created. Delete it, or correct what changes it",
+                  obj_name(set));
+    if (!is_reason(condition_find(d->o, PROGRESSING), reason)) {
+        workload_plan_say(d->plan, true, reason, "%s", text);
+    }
+    set_progress(d, "False", reason, text, false);
+}
+
 void deployment_outcome(struct json *object, const struct workload_write *w, const char *why,
                         int64_t now_ms)
 {

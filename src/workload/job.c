@@ -284,6 +284,16 @@ static int64_t ended_ms(const struct json *pod)
     return last ? last : obj_created_ms(pod);
 }
 
+/* The delay after so many failures. */
+static int64_t delay_after(int64_t failures)
+{
+    int64_t delay = FIRST_DELAY_MS;
+    for (int64_t i = 1; i < failures && delay < LAST_DELAY_MS; i++) {
+        delay *= 2;
+    }
+    return MIN(delay, LAST_DELAY_MS);
+}
+
 /* Whether the next pod has to wait, after so many failures since the last success. */
 static bool backs_off(struct job *j)
 {
@@ -305,11 +315,7 @@ static bool backs_off(struct job *j)
     if (!failures) {
         return false;
     }
-    int64_t delay = FIRST_DELAY_MS;
-    for (int64_t i = 1; i < failures && delay < LAST_DELAY_MS; i++) {
-        delay *= 2;
-    }
-    int64_t until = failure + MIN(delay, LAST_DELAY_MS);
+    int64_t until = failure + delay_after(failures);
     if (until <= j->now_ms) {
         return false;
     }
@@ -317,10 +323,27 @@ static bool backs_off(struct job *j)
     return true;
 }
 
+/* With a limit for each index the failures of an index delay its own next pod only: fills the times
+ * before which the indexes get no pod, 0: at once. */
+static void index_delays(const struct job *j, int64_t *until)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        const struct json *pod = j->pods[i].obj;
+        const char *s = obj_annotation(pod, FAILURES);
+        int64_t index = job_index_of(j, pod), before = 0;
+        if (index < 0 || !job_pod_failed(j, &j->pods[i]) ||
+            job_failure_action(j, pod, NULL) == JOB_IGNORE) {
+            continue;
+        }
+        (void) str_to_i64(s ? s : "0", 0, INT32_MAX, &before);
+        until[index] = MAX(until[index], ended_ms(pod) + delay_after(before + 1));
+    }
+}
+
 static void create_pods(struct job *j, int64_t n)
 {
     n = MIN(n, JOB_BURST);
-    if (n <= 0 || backs_off(j)) {
+    if (n <= 0 || (j->index_limit < 0 && backs_off(j))) {
         return;
     }
     if (!j->indexed) {
@@ -339,12 +362,22 @@ static void create_pods(struct job *j, int64_t n)
             taken[index] = 1;
         }
     }
-    for (size_t i = 0; i < j->done.n && n > 0; i++) {
-        if (!taken[i] && !j->done.has[i] && !j->lost.has[i]) {
-            create_pod(j, (int64_t) i);
-            n--;
-        }
+    int64_t *until = xcalloc(j->done.n + 1, sizeof *until);
+    if (j->index_limit >= 0) {
+        index_delays(j, until);
     }
+    for (size_t i = 0; i < j->done.n && n > 0; i++) {
+        if (taken[i] || j->done.has[i] || j->lost.has[i]) {
+            continue;
+        }
+        if (until[i] > j->now_ms) {
+            workload_plan_recheck(j->plan, until[i]);
+            continue;
+        }
+        create_pod(j, (int64_t) i);
+        n--;
+    }
+    free(until);
     free(taken);
 }
 
@@ -404,6 +437,18 @@ static void manage(struct job *j)
 }
 
 /* ---- the plan ---- */
+
+/* Pods that the Job adopts get the finalizer: only such pods are counted when they end. */
+static void hold_adopted(struct workload_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_writes; i++) {
+        struct workload_write *w = &plan->writes[i];
+        if (w->stage == WORKLOAD_ADOPT && w->kind == &workload_pods) {
+            json_append(json_ensure_array(json_get(w->body, "metadata"), "finalizers"),
+                        json_string(JOB_FINALIZER));
+        }
+    }
+}
 
 /* A Job that fails or has succeeded ends its pods, and says so in the end when none is left. */
 static void finish(struct job *j, bool counted)
@@ -491,6 +536,7 @@ void job_plan(const struct json *job, struct workload_child *pods, size_t n, int
     ret->status = j.o;
     j.n = workload_claim(ret, &workload_jobs, job, json_get(j.spec, "selector"), &workload_pods,
                          pods, n);
+    hold_adopted(ret);
     load(&j);
     decide(&j);
     indexes_done(&j.done);

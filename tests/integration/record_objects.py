@@ -89,6 +89,9 @@ OBJECTS = [
         "schedule": "*/5 * * * *", "timeZone": "Europe/Berlin", "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": {
             "template": ENDING}}},
      "status": {"lastScheduleTime": "2024-01-02T03:04:05Z"}},
+    {"apiVersion": "extensions/v1", "kind": "Job", "spec": {"completions": 2, "template": ENDING}},
+    {"apiVersion": "batch/v2alpha1", "kind": "ScheduledJob", "spec": {
+        "schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": ENDING}}}},
     {"apiVersion": "batch/v1", "kind": "Job", "spec": {"completions": 3, "parallelism": 2, "backoffLimit": 4, "template": ENDING},
      "status": {"active": 1, "succeeded": 2, "startTime": "2024-01-02T03:04:05Z", "completionTime": "2024-01-02T03:05:05Z"}},
     {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": {

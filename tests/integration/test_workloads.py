@@ -263,6 +263,24 @@ def test_a_daemon_set_has_a_pod_on_each_node(p):
             p.call("DELETE", f"/api/v1/nodes/{name}")
 
 
+def test_a_daemon_set_keeps_to_the_nodes_of_its_project(p):
+    """Its controller knows the project's node selector, so that no pod is made for a node where it could not run."""
+    try:
+        for name, region in (("n1", "primary"), ("n2", "other")):
+            assert p.call("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"region": region}}})
+        p.kubectl("annotate", "namespace", "red", "openshift.io/node-selector=region=primary", user="system:admin")
+        p.kubectl("create", input=workload("DaemonSet"))
+        wait_for("one pod", lambda: p.get("ds", "web")["status"].get("numberAvailable") == 1)
+        assert p.get("ds", "web")["status"]["desiredNumberScheduled"] == 1
+        assert [x["spec"]["nodeSelector"] for x in p.pods("app=web")] == [{"region": "primary"}]
+        p.kubectl("annotate", "namespace", "red", "openshift.io/node-selector=", "--overwrite", user="system:admin")
+        wait_for("two pods", lambda: p.get("ds", "web")["status"].get("numberAvailable") == 2)
+    finally:
+        p.kubectl("annotate", "namespace", "red", "openshift.io/node-selector-", user="system:admin")
+        for name in ("n1", "n2"):
+            p.call("DELETE", f"/api/v1/nodes/{name}")
+
+
 # ---- Jobs ----
 
 def job(image, name="web", **spec):

@@ -11,51 +11,16 @@
 #include "apiserver/admission/plugins.h"
 
 #include "api/kinds/pod_restrictions.h"
+#include "api/node_match.h"
 #include "apiserver/access/authz.h"
 #include "apiserver/cache/object.h"
 
-#define ANNOTATION "openshift.io/node-selector"
-
 /* ---- the project's node selector ---- */
-
-static char *trimmed(const char *s, size_t n)
-{
-    while (n && (*s == ' ' || *s == '\t')) {
-        s++;
-        n--;
-    }
-    while (n && (s[n - 1] == ' ' || s[n - 1] == '\t')) {
-        n--;
-    }
-    return xstrndup(s, n);
-}
-
-int admission_parse_node_selector(const char *text, struct json **ret, struct err *e)
-{
-    CLEANUP(json_free) struct json *out = json_object();
-    for (const char *s = text; *s;) {
-        size_t n = strcspn(s, ",");
-        const char *equals = memchr(s, '=', n);
-        if (!equals) {
-            return err_set(e, -EINVAL, "\"%.80s\" is no list of label=value", text);
-        }
-        size_t skip = equals[1] == '=' ? 2 : 1;
-        CLEANUP_FREE char *key = trimmed(s, (size_t) (equals - s));
-        CLEANUP_FREE char *value = trimmed(equals + skip, n - MIN(n, (size_t) (equals - s) + skip));
-        if (!*key || strchr(key, '!') || strchr(value, '=')) {
-            return err_set(e, -EINVAL, "\"%.80s\" is no list of label=value", text);
-        }
-        json_set_string(out, key, value);
-        s += n + (s[n] == ',');
-    }
-    *ret = TAKE(out);
-    return 0;
-}
 
 int admission_check_node_selector(const char *text, struct err *e)
 {
     CLEANUP(json_free) struct json *out = NULL;
-    return admission_parse_node_selector(text, &out, e);
+    return match_parse_node_labels(text, &out, e);
 }
 
 /* The selector of the request's project as an object of texts; NULL: it cannot be read, and the
@@ -63,12 +28,12 @@ int admission_check_node_selector(const char *text, struct err *e)
 static struct json *project_selector(const struct request *q, const struct json *pod,
                                      struct outcome *outcome)
 {
-    const char *text =
-        json_path_string(admission_namespace(q), "metadata", "annotations", ANNOTATION, NULL);
+    const char *text = json_path_string(admission_namespace(q), "metadata", "annotations",
+                                        MATCH_PROJECT_NODES, NULL);
     const char *dflt = q->server->cfg.default_node_selector;
     struct json *out = NULL;
     struct err e = {0};
-    if (admission_parse_node_selector(text ? text : dflt ? dflt : "", &out, &e) < 0) {
+    if (match_parse_node_labels(text ? text : dflt ? dflt : "", &out, &e) < 0) {
         CLEANUP_FREE char *why =
             xasprintf("the node selector of its project cannot be read: %s", e.text);
         admission_refuse(q, pod, why, outcome);

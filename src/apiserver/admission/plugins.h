@@ -68,8 +68,6 @@ int node_selector_validate(struct request *q, const struct json *obj, const stru
                            struct outcome *outcome);
 int node_constraints_validate(struct request *q, const struct json *obj, const struct json *old,
                               struct outcome *outcome);
-/* Parses "label=value,label=value" to an object of texts.  -EINVAL. */
-int admission_parse_node_selector(const char *text, struct json **ret, struct err *e);
 
 /* admit_owner.c: OwnerReferencesPermissionEnforcement. */
 int owner_validate(struct request *q, const struct json *obj, const struct json *old,

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet adm: commands for administrators of a cluster, in groups. */
-#include "base/str.h"
 #include "cli/admin/adm.h"
-
-#include <stdio.h>
 
 static const struct command *const groups[] = {&adm_cordon,      &adm_create_master_certs,
                                                &adm_drain,       &adm_groups,
@@ -28,21 +25,7 @@ static const char help[] =
 
 static int run(int argc, char **argv)
 {
-    for (size_t i = 0; argc > 1 && groups[i]; i++) {
-        if (streq(argv[1], groups[i]->name + strlen("adm "))) {
-            return groups[i]->run(argc - 1, argv + 1);
-        }
-    }
-    if (argc < 2) {
-        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
-        command_help(&cmd_adm, &text);
-        fputs(strbuf_cstr(&text), stdout);
-        return 2;
-    }
-    int opt = command_getopt(&cmd_adm, argc, argv, NULL);
-    return opt == OPT_HELP ? 0
-           : opt == -1     ? command_usage(&cmd_adm, "unknown command \"%s\"", argv[1])
-                           : 2;
+    return command_run_group(&cmd_adm, argc, argv);
 }
 
 const struct command cmd_adm = {

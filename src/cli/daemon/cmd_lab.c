@@ -664,12 +664,7 @@ static int run(int argc, char **argv)
     CLEANUP(lab_free) struct lab *l = NULL;
     struct err e = {0};
     int status = 0;
-    for (int i = 1; i < argc; i++) {
-        if (streq(argv[i], "--")) {
-            a.argv = argv + i + 1;
-            argc = i;
-        }
-    }
+    a.argv = command_take_rest(&argc, argv);
     if ((status = parse_options(argc, argv, &a)) >= 0) {
         return status;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet create: makes objects from files, or a project by its name. */
 #include "base/mem.h"
+#include "cli/kubectl/create_workload.h"
 #include "cli/kubectl/learn.h"
 #include "cli/kubectl/print.h"
 
@@ -17,10 +18,16 @@ static const char help[] =
     "usage: tenet create -f FILE... [OPTIONS]\n"
     "       tenet create namespace NAME [OPTIONS]\n"
     "       tenet create project NAME [OPTIONS]\n"
+    "       tenet create (deployment | deploymentconfig | job) NAME --image IMAGE [OPTIONS] "
+    "[-- COMMAND...]\n"
+    "       tenet create cronjob NAME --image IMAGE --schedule CRON [OPTIONS] [-- COMMAND...]\n"
+    "       tenet create job NAME --from cronjob/NAME [OPTIONS]\n"
     "\n"
-    "Creates the objects of files (JSON or YAML, several documents and Lists too), or a project.\n";
+    "Creates the objects of files (JSON or YAML, several documents and Lists too), a project, or "
+    "a\n"
+    "workload from an image.\n";
 
-enum { OPT_DRY_RUN = OPT_FIRST_FREE };
+enum { OPT_DRY_RUN = OPT_CREATE_FREE };
 
 static const struct command_option options[] = {
     {"filename", 'f', "FILE", "a file, a directory of files, or - for standard input",
@@ -28,6 +35,8 @@ static const struct command_option options[] = {
      .detail = "The files of a directory are *.json, *.yaml and *.yml. May be repeated."},
     {"output", 'o', "FORMAT", "what was created as json, yaml or name", "json yaml name"},
     {"dry-run", OPT_DRY_RUN, "[=client]", "only prints what would be created"},
+    {NULL, 0, NULL, "Options of workloads:"},
+    CREATE_WORKLOAD_OPTIONS,
     {0},
 };
 
@@ -127,7 +136,10 @@ static int parse_options(struct create *c, int argc, char **argv, size_t *n_file
         case OPT_HELP:
             return 0;
         default:
-            return 2;
+            /* Those of workloads are read again, when the kind is known. */
+            if (opt < OPT_CREATE_IMAGE || opt >= OPT_CREATE_FREE) {
+                return 2;
+            }
         }
     }
     return -1;
@@ -137,12 +149,19 @@ static int run(int argc, char **argv)
 {
     __attribute__((cleanup(create_done))) struct create c = {0};
     size_t n_files = 0;
+    int all = argc;
+    char **command = command_take_rest(&argc, argv);
     int status = parse_options(&c, argc, argv, &n_files);
     if (status >= 0) {
         return status;
     }
     int n = argc - optind;
     if (n_files == 0 && n > 0) {
+        const char *kind = create_workload_kind(argv[optind]);
+        if (kind) {
+            return create_workload(kind, argc, argv, command,
+                                   command ? (int) (argv + all - command) : 0);
+        }
         const struct api_kind *k = api_kind_by_alias(argv[optind]);
         if (k && streq(k->kind, "Namespace")) {
             return create_namespace(&c, n - 1, argv + optind + 1);
@@ -170,9 +189,10 @@ static int run(int argc, char **argv)
 }
 
 const struct command cmd_create = {.name = "create",
-                                   .summary = "create objects from files, or a project",
+                                   .summary = "create objects from files, a project, or a workload",
                                    .help = help,
                                    .options = options,
                                    .shared = session_options,
-                                   .complete = "namespace project",
+                                   .complete =
+                                       "namespace project deployment deploymentconfig job cronjob",
                                    .run = run};

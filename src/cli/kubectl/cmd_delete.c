@@ -24,6 +24,7 @@ struct delete
     struct target *targets;
     size_t n, cap;
     const char *labels, *fields, *output;
+    const char *policy; /* propagationPolicy; "Background" unless given, as kubectl has it. */
     bool all, all_namespaces, no_wait, ignore_not_found;
     int64_t grace; /* Seconds; -1: the object's own grace period. */
     uint64_t timeout_ms;
@@ -44,6 +45,7 @@ enum {
     OPT_GRACE,
     OPT_NOW,
     OPT_FORCE,
+    OPT_CASCADE,
     OPT_WAIT,
     OPT_TIMEOUT
 };
@@ -59,12 +61,35 @@ static const struct command_option delete_options[] = {
     {"grace-period", OPT_GRACE, "SEC", "time for the object to end; default: its own"},
     {"now", OPT_NOW, NULL, "the same as --grace-period 1"},
     {"force", OPT_FORCE, NULL, "the same as --grace-period 0"},
+    {"cascade", OPT_CASCADE, "[=background]",
+     "what becomes of the objects that it owns; foreground: they go first; orphan: they stay",
+     "background foreground orphan"},
     {"wait", OPT_WAIT, "[=false]", "whether to wait; default: true"},
     {"timeout", OPT_TIMEOUT, "DURATION", "longest wait, such as 30s or 2m; default: no limit",
      .detail = "After it the exit status is 1."},
     {"output", 'o', "name", "prints KIND/NAME only", "name"},
     {0},
 };
+
+/* The values "true" and "false" are those of kubectl before 1.20. */
+static int set_cascade(struct delete *d, const char *value)
+{
+    static const struct {
+        const char *value, *policy;
+    } rows[] = {{"background", "Background"},
+                {"true", "Background"},
+                {"foreground", "Foreground"},
+                {"orphan", "Orphan"},
+                {"false", "Orphan"}};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (streq(value, rows[i].value)) {
+            d->policy = rows[i].policy;
+            return -1;
+        }
+    }
+    return command_usage(&cmd_delete, "--cascade=%s is not background, foreground or orphan",
+                         value);
+}
 
 /* Returns -1 to go on, else the exit status. */
 static int set_option(struct delete *d, int opt)
@@ -100,6 +125,8 @@ static int set_option(struct delete *d, int opt)
     case OPT_FORCE:
         d->grace = 0;
         return -1;
+    case OPT_CASCADE:
+        return set_cascade(d, optarg ? optarg : "background");
     case OPT_WAIT:
         d->no_wait = optarg && streq(optarg, "false");
         return optarg && !streq(optarg, "false") && !streq(optarg, "true")
@@ -198,7 +225,7 @@ static int delete_target(struct delete *d, struct target *t)
     struct err e = {0};
     json_set_string(options, "apiVersion", "v1");
     json_set_string(options, "kind", "DeleteOptions");
-    json_set_string(options, "propagationPolicy", "Background"); /* As kubectl does. */
+    json_set_string(options, "propagationPolicy", d->policy);
     if (d->grace >= 0) {
         json_set_int(options, "gracePeriodSeconds", d->grace);
     }
@@ -294,7 +321,7 @@ static int delete_all(struct delete *d)
 
 static int run(int argc, char **argv)
 {
-    __attribute__((cleanup(delete_done))) struct delete d = {.grace = -1};
+    __attribute__((cleanup(delete_done))) struct delete d = {.policy = "Background", .grace = -1};
     CLEANUP_RESOURCES struct resources r = {0};
     int opt, status = -1;
     while (status < 0 && (opt = session_getopt(&d.s, &cmd_delete, argc, argv, NULL)) != -1) {

@@ -154,3 +154,54 @@ int watch_run(struct session *s, const char *path, const char *accept, const cha
     free(w.version);
     return r < 0 ? err_set(e, r, "timed out") : w.result;
 }
+
+/* ---- one object ---- */
+
+struct object_watch {
+    watch_object_fn *fn;
+    void *ctx;
+    struct err *e;
+    int result; /* Of 'fn': 0 while the watch goes on. */
+};
+
+static bool on_object(void *ctx, const char *type, const struct json *object)
+{
+    struct object_watch *o = ctx;
+    o->result = o->fn(o->ctx, streq(type, "DELETED") ? NULL : object, o->e);
+    return o->result == 0;
+}
+
+int watch_object(struct session *s, const struct api_kind *k, const char *ns, const char *name,
+                 uint64_t deadline_ms, watch_object_fn *fn, void *ctx, struct err *e)
+{
+    struct object_watch o = {.fn = fn, .ctx = ctx, .e = e};
+    CLEANUP_FREE char *all = resource_path(k, ns, NULL);
+    CLEANUP_FREE char *field = xasprintf("metadata.name=%s", name);
+    CLEANUP_STRBUF struct strbuf path = STRBUF_INIT;
+    strbuf_adds(&path, all);
+    resource_query(&path, "fieldSelector", field);
+    for (;;) {
+        CLEANUP(json_free) struct json *list = NULL;
+        int r = api_request_sync(s->client, "GET", strbuf_cstr(&path), NULL, NULL, NULL, &list, e);
+        if (r < 0) {
+            return r;
+        }
+        o.result = fn(ctx, json_at(json_get(list, "items"), 0), e);
+        if (o.result != 0) {
+            return MIN(o.result, 0);
+        }
+        uint64_t now = time_mono_ms();
+        if (deadline_ms && now >= deadline_ms) {
+            return err_set(e, -ETIMEDOUT, "timed out");
+        }
+        const char *version = json_path_string(list, "metadata", "resourceVersion", NULL);
+        r = watch_run(s, strbuf_cstr(&path), NULL, version ? version : "",
+                      deadline_ms ? deadline_ms - now : 0, on_object, &o, e);
+        if (o.result != 0) {
+            return MIN(o.result, 0);
+        }
+        if (r < 0 && r != -ESTALE) {
+            return r;
+        }
+    }
+}

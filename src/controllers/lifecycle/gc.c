@@ -525,13 +525,20 @@ static void monitor_free(void *p)
     free(m);
 }
 
-/* A Project is a view of the Namespace of the same name, and would be collected twice. */
+/* A Project is a view of the Namespace of the same name, and a Job of the group extensions one of
+ * the Job of the group batch: they would be collected twice. */
+static bool is_view(const struct api_kind *k)
+{
+    const struct api_kind *own = api_kind_find(k->group, k->version, k->plural);
+    const struct api_kind *of = own && own->view ? own->view->of : NULL;
+    return of && (!streq(of->group, k->group) || !streq(of->plural, k->plural));
+}
+
 static bool is_collected(const struct discovery *d, const struct api_kind *k)
 {
-    bool project = streq(k->plural, "projects") && streq(k->group, "project.openshift.io");
     const unsigned needed = DISCOVERY_LIST | DISCOVERY_WATCH | DISCOVERY_DELETE;
     return (discovery_verbs(k) & needed) == needed && discovery_is_preferred(d, k) &&
-           !streq(k->plural, "events") && !project;
+           !streq(k->plural, "events") && !is_view(k);
 }
 
 static void watch_kind(struct gc *g, const char *key, const struct api_kind *k)

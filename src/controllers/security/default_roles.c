@@ -36,6 +36,7 @@ static const struct {
     {"batch", ""},
     {"policy", ""},
     {"networking.k8s.io", "ingresses"},
+    {"extensions", ""},
     {"discovery.k8s.io", ""},
     {"coordination.k8s.io", ""},
     {"events.k8s.io", ""},
@@ -77,6 +78,10 @@ static const struct role roles[] = {
        "bindings namespaces namespaces/status persistentvolumeclaims/status pods/log pods/status "
        "replicationcontrollers/status resourcequotas/status services/status"},
       {READ, "apps.openshift.io", "deploymentconfigs/log deploymentconfigs/status"},
+      {READ, "apps", "daemonsets/status deployments/status replicasets/status statefulsets/status"},
+      {READ, "autoscaling", "horizontalpodautoscalers/status"},
+      {READ, "batch", "cronjobs/status jobs/status"},
+      {READ, "policy", "poddisruptionbudgets/status"},
       {READ, "route.openshift.io", "routes/status"},
       {"get", "project.openshift.io", "projects"}},
      .project_verbs = READ,

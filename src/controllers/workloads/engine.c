@@ -12,8 +12,24 @@
 /* Creations of one plan that are under way at once: all controllers share one client. */
 #define MAX_BATCH 64
 
+/* The last write of each kind for a key. */
 struct behind {
     uint64_t versions[ENGINE_COPIES];
+    uint64_t lists[ENGINE_COPIES]; /* Lists that the copy had begun when the write was answered. */
+};
+
+/* Whether the copy number 'i' has the write: its version says so, or it was listed since.  After a
+ * restore of an older registry the version would be reached much later, or never. */
+static bool has_write(const struct engine *g, const struct behind *b, size_t i)
+{
+    const struct informer *copy = *g->copies[i].informer;
+    return informer_version(copy) >= b->versions[i] || informer_list_complete(copy) > b->lists[i];
+}
+
+/* An object whose deletion was sent. */
+struct leaving {
+    struct informer *const *copy; /* The copy that has it; NULL: none. */
+    uint64_t lists;               /* Lists that the copy had begun then. */
 };
 
 struct run;
@@ -49,7 +65,7 @@ void engine_init(struct engine *g, const struct controller_env *env,
     g->env = *env;
     g->kind = kind;
     smap_init(&g->behind, free);
-    smap_init(&g->leaving, NULL);
+    smap_init(&g->leaving, free);
     list_init(&g->runs);
 }
 
@@ -94,7 +110,7 @@ bool engine_is_current(struct engine *g, struct work *w)
 {
     const struct behind *b = smap_get(&g->behind, work_key(w));
     for (size_t i = 0; b && i < g->n_copies; i++) {
-        if (informer_version(*g->copies[i].informer) < b->versions[i]) {
+        if (!has_write(g, b, i)) {
             work_wait(w, LOOK_AGAIN_MS);
             return false;
         }
@@ -106,7 +122,9 @@ bool engine_is_current(struct engine *g, struct work *w)
 void engine_mark_leaving(const struct engine *g, struct owned_list *children)
 {
     for (size_t i = 0; i < children->n; i++) {
-        children->list[i].going |= smap_get(&g->leaving, obj_uid(children->list[i].obj)) != NULL;
+        const struct leaving *l = smap_get(&g->leaving, obj_uid(children->list[i].obj));
+        /* A list that was begun after the deletion and has the object: it was restored. */
+        children->list[i].going |= l && (!l->copy || informer_list_complete(*l->copy) <= l->lists);
     }
 }
 
@@ -132,8 +150,21 @@ static void note(struct run *r, const struct workload_kind *kind, const struct j
                 smap_set(&g->behind, work_key(r->work), b);
             }
             b->versions[i] = MAX(b->versions[i], version);
+            b->lists[i] = informer_lists_begun(*g->copies[i].informer);
         }
     }
+}
+
+static void note_deletion(struct engine *g, const struct workload_write *w)
+{
+    struct leaving *l = NEW(struct leaving);
+    for (size_t i = 0; i < g->n_copies; i++) {
+        if (g->copies[i].kind == w->kind) {
+            l->copy = g->copies[i].informer;
+            l->lists = informer_lists_begun(*l->copy);
+        }
+    }
+    smap_set(&g->leaving, w->uid, l);
 }
 
 /* ---- requests ---- */
@@ -261,7 +292,7 @@ static void send_write(struct run *r, const struct workload_write *w)
         path_of(r, w->kind, w->verb == WORKLOAD_CREATE ? NULL : w->name, NULL);
     struct sent *s = sent_new(r, w);
     if (w->verb == WORKLOAD_DELETE) {
-        smap_set(&r->engine->leaving, w->uid, r->engine);
+        note_deletion(r->engine, w);
     }
     s->call = api_request(r->engine->env.client, methods[w->verb], path,
                           w->verb == WORKLOAD_PATCH ? STRATEGIC : NULL, w->body, answered, s);

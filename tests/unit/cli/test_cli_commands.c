@@ -266,6 +266,8 @@ static void objects_are_made_shown_and_deleted(void **state)
         {"delete ns blue --wait=false", 0, "namespace \"blue\" deleted\n", ""},
         {"delete ns red --timeout 0 --wait=false -o name", 0, "namespace/red\n", ""},
         {"delete ns default --timeout 50ms", 1, "...", "..."},
+        {"delete ns default --cascade=frob", 2, "",
+         "tenet delete: --cascade=frob is not background, foreground or orphan; ..."},
         {"idle --all", 0, "", "No service has anything to be idled\n"},
         {"token delete x", 2, "",
          "tenet token: \"x\" is not a token's id; see tenet token --help\n"},

@@ -55,8 +55,15 @@ struct outcome typed_run(struct harness *h, const char *line)
     }
     const struct command *c = typed_find(argv[0]);
     if (h && !strstr(line, "--kubeconfig")) {
-        argv[argc++] = (char *) "--server";
-        argv[argc++] = url;
+        /* Before "--": the words after it are those of a command in a container. */
+        int at = 0;
+        while (at < argc && !streq(argv[at], "--")) {
+            at++;
+        }
+        memmove(&argv[at + 2], &argv[at], (size_t) (argc - at) * sizeof *argv);
+        argv[at] = (char *) "--server";
+        argv[at + 1] = url;
+        argc += 2;
     }
     FILE *out = tmpfile(), *err = tmpfile();
     assert_true(out && err);

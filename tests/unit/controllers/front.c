@@ -73,6 +73,16 @@ struct front *front_new(struct harness *h)
     return f;
 }
 
+void front_cut(struct front *f)
+{
+    CLEANUP_FREE char *address = xasprintf("127.0.0.1:%u", f->port);
+    int fd = -1;
+    http_server_free(f->http);
+    f->http = http_server_new(f->h->loop, NULL, handle, f);
+    assert_int_equal(sock_listen_tcp(address, &fd, NULL), 0);
+    assert_int_equal(http_server_add_listener(f->http, fd, NULL), 0);
+}
+
 static void set_flag(void *ctx)
 {
     *(bool *) ctx = true;

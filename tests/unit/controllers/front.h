@@ -30,6 +30,9 @@ void front_hold(struct front *f, const char *method, const char *path);
 void front_wait_held(struct front *f);
 void front_release(struct front *f);
 
+/* Ends all connections; watches begin again. */
+void front_cut(struct front *f);
+
 /* Requests that have come, whoever answered them; a path that ends with "*" stands for all that
  * begin so. */
 unsigned front_asked(const struct front *f, const char *method, const char *path);

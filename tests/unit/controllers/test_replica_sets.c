@@ -77,6 +77,23 @@ static void what_was_just_written_is_not_absent(void **state)
     assert_int_equal(count_pods(), 10);
 }
 
+/* The registry was restored from an older copy: the version of what was written before is never
+ * reached, but a list after it shows that the write is undone. */
+static void a_restored_registry_does_not_stop_a_set(void **state)
+{
+    run(&replica_sets_controller);
+    front_say(f, "POST", PODS,
+              "{'kind': 'Pod', 'apiVersion': 'v1', 'metadata': {'name': 'lost', 'namespace': "
+              "'default', 'uid': 'u', 'resourceVersion': '999999999'}}");
+    put_in(h, "POST", SETS, SET("web", "1"), 201);
+    front_expect(f, "POST", PODS, 1);
+    scale("2");
+    front_answer(f, "GET", "/api/v1/pods", 410, "Expired", 1);
+    front_cut(f);
+    front_expect(f, "POST", PODS, 3);
+    assert_int_equal(count_pods(), 2);
+}
+
 static void a_pod_that_goes_is_replaced(void **state)
 {
     run(&replica_sets_controller);
@@ -204,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_just_written_is_not_absent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_restored_registry_does_not_stop_a_set, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_pod_that_goes_is_replaced, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bare_pods_are_adopted_and_strangers_released, set_up,
                                         tear_down),

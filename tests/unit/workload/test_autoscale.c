@@ -103,8 +103,19 @@ static void limits_hold_and_are_named(void **state)
     plan(HPA("1", "100", ""), 4, "xxxx", NOW + 5000);
     assert_int_equal(result.desired, 5);
     assert_string_equal(reason("ScalingLimited"), "ScaleUpLimit");
-    plan(HPA("1", "100", ""), 4, "xxxx", NOW + 16000);
+    plan(HPA("1", "100", ""), 4, "xxxx", NOW + 15500);
     assert_int_equal(result.desired, 8);
+    /* What is wanted stays: at the lower limit, above it, and with a lower limit of one. */
+    autoscale_memory_done(&memory);
+    plan(HPA("2", "10", ""), 2, "55", NOW);
+    assert_int_equal(result.desired, 2);
+    assert_string_equal(reason("ScalingLimited"), "TooFewReplicas");
+    plan(HPA("2", "10", ""), 3, "555", NOW);
+    assert_int_equal(result.desired, 3);
+    assert_string_equal(reason("ScalingLimited"), "DesiredWithinRange");
+    plan(HPA("1", "10", ""), 1, "5", NOW);
+    assert_int_equal(result.desired, 1);
+    assert_string_equal(reason("ScalingLimited"), "DesiredWithinRange");
     /* Outside of the limits no metric is asked. */
     plan(HPA("3", "5", ""), 2, "", NOW);
     assert_int_equal(result.desired, 3);

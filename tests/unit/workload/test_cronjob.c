@@ -173,6 +173,20 @@ static void end_job(const char *name, const char *type)
     json_set(job, "status", from(text));
 }
 
+/* A Job that was made late does not move the times after it. */
+static void an_interval_goes_on_from_the_last_time(void **state)
+{
+    add(CRON("@every 90s", ""));
+    int64_t start_ms = w.now_ms;
+    step(NULL);
+    assert_int_equal(last_plan.recheck_ms, start_ms + 90100);
+    w.now_ms = start_ms + 100000;
+    step(NULL);
+    assert_int_equal(jobs(), 1);
+    step(NULL);
+    assert_int_equal(last_plan.recheck_ms, start_ms + 180100);
+}
+
 static void each_time_gets_one_job(void **state)
 {
     add(CRON("*/5 * * * *", ""));
@@ -307,6 +321,7 @@ int main(void)
         cmocka_unit_test(a_time_that_never_comes_is_0),
         cmocka_unit_test(the_last_missed_time_is_found_across_years),
         cmocka_unit_test(zones_have_summers),
+        WITH_WORLD(an_interval_goes_on_from_the_last_time),
         WITH_WORLD(each_time_gets_one_job),
         WITH_WORLD(a_job_that_could_not_be_made_is_tried_again),
         WITH_WORLD(only_the_latest_missed_time_counts),

@@ -155,7 +155,13 @@ static void the_first_set_has_the_template_and_annotations(void **state)
     assert_string_equal(
         json_path_string(rs, "spec", "template", "metadata", "labels", "pod-template-hash", NULL),
         hash);
-    assert_json(json_path(rs, "metadata", "annotations", NULL),
+    char made_from[TEMPLATE_HASH_SIZE];
+    template_hash(json_path(deployment(), "spec", "template", NULL), 0, made_from);
+    assert_string_equal(obj_annotation(rs, DEPLOYMENT_MADE_FROM), made_from);
+    CLEANUP(json_free)
+    struct json *notes = json_clone(json_path(rs, "metadata", "annotations", NULL));
+    json_remove(notes, DEPLOYMENT_MADE_FROM);
+    assert_json(notes,
                 "{'kubernetes.io/change-cause': 'why', 'deployment.kubernetes.io/revision': '1', "
                 "'deployment.kubernetes.io/desired-replicas': '4', "
                 "'deployment.kubernetes.io/max-replicas': '5'}");
@@ -234,6 +240,9 @@ static void a_pause_holds_the_template_but_not_the_number(void **state)
     world_touch(&w, deployment());
     settle(NULL);
     assert_int_equal(number(set_of_image("one"), "spec", "replicas"), 6);
+    assert_int_equal(number(deployment(), "status", "replicas"), 6);
+    assert_int_equal(number(deployment(), "status", "observedGeneration"),
+                     obj_generation(deployment()));
     json_remove(json_get(deployment(), "spec"), "paused");
     world_touch(&w, deployment());
     step_deployment();
@@ -278,6 +287,32 @@ static void a_taken_name_leads_to_another_one(void **state)
     assert_int_equal(number(deployment(), "status", "availableReplicas"), 4);
 }
 
+/* Something changes the template of each set at its creation: there is an end to new sets. */
+static void a_template_that_is_always_changed_makes_no_sets_without_end(void **state)
+{
+    add_deployment();
+    for (int i = 0; i < 20; i++) {
+        struct smap_entry *e;
+        step_deployment();
+        SMAP_FOREACH (e, &w.objects) {
+            if (str_has_prefix(e->key, "replicasets/")) {
+                json_set_string(json_path(e->value, "spec", "template", "spec", NULL),
+                                "schedulerName", "other");
+            }
+        }
+    }
+    assert_int_equal(world_count(&w, &workload_replica_sets, NULL), 2);
+    const struct json *c = condition_find(deployment(), "Progressing");
+    assert_string_equal(json_get_text(c, "status"), "False");
+    assert_string_equal(json_get_text(c, "reason"), "ReplicaSetTemplateChanged");
+    assert_non_null(strstr(json_get_text(c, "message"), "replica set \"web-"));
+    /* Another template is tried again, and one that stays as it is completes. */
+    set_image("two");
+    settle(NULL);
+    assert_int_equal(json_get_int_or(json_path(deployment(), "status", "updatedReplicas", NULL), 0),
+                     4);
+}
+
 static void recreate_never_mixes_templates(void **state)
 {
     CLEANUP(json_free)
@@ -301,6 +336,21 @@ static void recreate_never_mixes_templates(void **state)
     }
     settle(NULL);
     assert_int_equal(number(set_of_image("two"), "status", "availableReplicas"), 4);
+}
+
+/* The old set is asked for pods that are not there yet: it shrinks before another set is made. */
+static void recreate_shrinks_sets_without_pods_first(void **state)
+{
+    add_deployment();
+    json_set(json_get(deployment(), "spec"), "strategy", from("{'type': 'Recreate'}"));
+    step_deployment();
+    assert_int_equal(number(set_of_image("one"), "spec", "replicas"), 4);
+    set_image("two");
+    step_deployment();
+    assert_int_equal(number(set_of_image("one"), "spec", "replicas"), 0);
+    assert_null(set_of_image("two"));
+    step_deployment();
+    assert_non_null(set_of_image("two"));
 }
 
 static void a_failure_of_a_set_is_shown(void **state)
@@ -483,7 +533,9 @@ int main(void)
         WITH_WORLD(a_pause_holds_the_template_but_not_the_number),
         WITH_WORLD(in_the_middle_of_a_rollout_all_sets_are_scaled),
         WITH_WORLD(a_taken_name_leads_to_another_one),
+        WITH_WORLD(a_template_that_is_always_changed_makes_no_sets_without_end),
         WITH_WORLD(recreate_never_mixes_templates),
+        WITH_WORLD(recreate_shrinks_sets_without_pods_first),
         WITH_WORLD(a_failure_of_a_set_is_shown),
         cmocka_unit_test(hashes_do_not_depend_on_the_order_of_members),
         cmocka_unit_test(no_rollout_goes_below_or_above_its_bounds),

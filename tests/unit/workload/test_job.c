@@ -230,6 +230,27 @@ static void a_pod_without_the_finalizer_does_not_count(void **state)
     assert_string_equal(reason("Complete"), "CompletionsReached");
 }
 
+static void a_pod_that_is_adopted_counts(void **state)
+{
+    add_job(JOB(", 'completions': 2, 'parallelism': 1, 'manualSelector': true"));
+    (void) world_add(&w, &workload_pods,
+                     from("{'metadata': {'name': 'bare', 'namespace': 'ns', 'labels': {'job': "
+                          "'j'}}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}, "
+                          "'status': {'phase': 'Running'}}"));
+    step();
+    assert_true(holds(world_get(&w, &workload_pods, "bare")));
+    step();
+    assert_int_equal(status("active"), 1);
+    assert_int_equal(world_count(&w, &workload_pods, NULL), 1);
+    end_pods(1, "Succeeded", 0, NULL);
+    settle();
+    assert_int_equal(status("succeeded"), 1);
+    end_pods(1, "Succeeded", 0, NULL);
+    settle();
+    assert_int_equal(status("succeeded"), 2);
+    assert_string_equal(reason("Complete"), "CompletionsReached");
+}
+
 static void restarts_of_containers_count_with_on_failure(void **state)
 {
     add_job(JOB(", 'completions': 1, 'backoffLimit': 2"));
@@ -246,6 +267,39 @@ static void restarts_of_containers_count_with_on_failure(void **state)
     settle();
     assert_string_equal(reason("Failed"), "BackoffLimitExceeded");
     assert_int_equal(active(), 0);
+}
+
+static void without_retries_one_restart_is_too_many(void **state)
+{
+    add_job(JOB(", 'completions': 1, 'backoffLimit': 0"));
+    json_set_string(json_path(job(), "spec", "template", "spec", NULL), "restartPolicy",
+                    "OnFailure");
+    settle();
+    assert_int_equal(active(), 1);
+    assert_int_equal(status("terminating"), 0); /* Pods that run are not on their way out. */
+    struct smap_entry *e;
+    SMAP_FOREACH (e, &w.objects) {
+        if (str_has_prefix(e->key, "pods/")) {
+            json_set(json_get(e->value, "status"), "containerStatuses",
+                     from("[{'name': 'c', 'restartCount': 1}]"));
+        }
+    }
+    settle();
+    assert_string_equal(reason("Failed"), "BackoffLimitExceeded");
+}
+
+static void a_deadline_is_counted_from_the_start(void **state)
+{
+    w.now_ms -= w.now_ms % 1000;
+    add_job(JOB(", 'completions': 1, 'activeDeadlineSeconds': 60"));
+    int64_t start_ms = w.now_ms;
+    step();
+    w.now_ms = start_ms + 59999;
+    step();
+    assert_string_equal(reason("FailureTarget"), "");
+    w.now_ms = start_ms + 60000;
+    step();
+    assert_string_equal(reason("FailureTarget"), "DeadlineExceeded");
 }
 
 static void a_deadline_ends_all_pods(void **state)
@@ -330,6 +384,41 @@ static void an_index_can_fail_alone(void **state)
     settle();
     assert_string_equal(reason("Failed"), "FailedIndexes");
     assert_string_equal(json_path_string(job(), "status", "completedIndexes", NULL), "0");
+}
+
+/* Lets the controller see everything at the time 'ms'. */
+static void look_at(int64_t ms)
+{
+    w.now_ms = ms;
+    for (int i = 0; i < 4; i++) {
+        step();
+    }
+}
+
+/* The failures of an index delay its own next pod, and no other one. */
+static void an_index_that_fails_delays_itself_only(void **state)
+{
+    add_job(JOB(", 'completions': 3, 'parallelism': 2, 'completionMode': 'Indexed', "
+                "'backoffLimit': 2147483647, 'backoffLimitPerIndex': 5"));
+    int64_t start_ms = w.now_ms;
+    look_at(start_ms);
+    end_pods(1, "Failed", 1, "0");
+    look_at(start_ms + 1000);
+    assert_int_equal(active(), 2); /* Index 2 has the place, although a pod failed just now. */
+    end_pods(1, "Succeeded", 0, "1");
+    look_at(start_ms + 8000);
+    assert_int_equal(active(), 1);
+    look_at(start_ms + 11000);
+    assert_int_equal(active(), 2);
+    /* The second failure delays it for longer. */
+    end_pods(1, "Failed", 1, "0");
+    look_at(start_ms + 26000);
+    assert_int_equal(active(), 1);
+    look_at(start_ms + 32000);
+    assert_int_equal(active(), 2);
+    end_pods(2, "Succeeded", 0, NULL);
+    settle();
+    assert_string_equal(reason("Complete"), "CompletionsReached");
 }
 
 static void policies_say_what_failures_mean(void **state)
@@ -449,11 +538,15 @@ int main(void)
         WITH_WORLD(failures_back_off_and_reach_the_limit),
         WITH_WORLD(pods_deleted_by_users_are_counted_and_replaced),
         WITH_WORLD(a_pod_without_the_finalizer_does_not_count),
+        WITH_WORLD(a_pod_that_is_adopted_counts),
         WITH_WORLD(restarts_of_containers_count_with_on_failure),
+        WITH_WORLD(without_retries_one_restart_is_too_many),
+        WITH_WORLD(a_deadline_is_counted_from_the_start),
         WITH_WORLD(a_deadline_ends_all_pods),
         WITH_WORLD(a_suspended_job_has_no_pods),
         WITH_WORLD(each_index_runs_once),
         WITH_WORLD(an_index_can_fail_alone),
+        WITH_WORLD(an_index_that_fails_delays_itself_only),
         WITH_WORLD(policies_say_what_failures_mean),
         WITH_WORLD(enough_indexes_can_be_a_success),
         cmocka_unit_test(the_end_and_the_manager_are_seen),

@@ -63,10 +63,12 @@ static void step_stateful(void)
     free(revisions);
 }
 
+static const struct json *project_nodes; /* The node selector of the project. */
+
 static void step_daemon(void)
 {
     struct json *set = world_get(&w, &workload_daemon_sets, "ds");
-    struct daemon_objects o = {.failures = &failures};
+    struct daemon_objects o = {.failures = &failures, .selector = project_nodes};
     struct workload_child *pods, *revisions;
     const struct json *nodes[16];
     struct smap_entry *e;
@@ -251,6 +253,30 @@ static void a_broken_template_is_repaired_by_a_good_one(void **state)
     step_stateful();
     assert_string_equal(pods(), "0=stuck"); /* It stays Pending: no kubelet acts. */
     set_image(&workload_stateful_sets, "db", "good");
+    step_stateful();
+    struct json *first = world_get(&w, &workload_pods, "db-0");
+    assert_true(!first || obj_is_terminating(first) || streq(image(first), "good"));
+    settle(step_stateful, NULL);
+    assert_string_equal(pods(), "0=good 1=good 2=good");
+}
+
+/* A pod that runs, but whose container ends again and again, never came up either. */
+static void a_crashing_template_is_repaired_by_a_good_one(void **state)
+{
+    (void) world_add(&w, &workload_stateful_sets, from(STATEFUL("")));
+    set_image(&workload_stateful_sets, "db", "crashing");
+    step_stateful();
+    struct json *first = world_get(&w, &workload_pods, "db-0");
+    world_set_phase(&w, first, "Running");
+    world_set_ready(&w, first, false);
+    json_set(json_get(first, "status"), "containerStatuses",
+             from("[{'name': 'c', 'restartCount': 3}]"));
+    step_stateful();
+    assert_string_equal(pods(), "0=crashing"); /* It is of the present template. */
+    set_image(&workload_stateful_sets, "db", "good");
+    step_stateful();
+    first = world_get(&w, &workload_pods, "db-0");
+    assert_true(!first || obj_is_terminating(first) || streq(image(first), "good"));
     settle(step_stateful, NULL);
     assert_string_equal(pods(), "0=good 1=good 2=good");
 }
@@ -413,6 +439,31 @@ static void nodes_that_are_selected_get_a_pod(void **state)
     assert_null(pod_of("n1"));
 }
 
+static void the_nodes_of_the_project_get_a_pod(void **state)
+{
+    CLEANUP(json_free) struct json *selector = from("{'region': 'primary'}");
+    add_node("n1", "'region': 'primary'", "");
+    add_node("n2", "'region': 'other'", "");
+    add_node("n3", "", "");
+    (void) world_add(&w, &workload_daemon_sets, from(DAEMON("")));
+    project_nodes = selector;
+    settle_daemon(NULL);
+    assert_non_null(pod_of("n1"));
+    assert_null(pod_of("n2"));
+    assert_null(pod_of("n3"));
+    assert_int_equal(status(&workload_daemon_sets, "ds", "desiredNumberScheduled"), 1);
+    /* The project may use all nodes, and then these no more. */
+    project_nodes = NULL;
+    settle_daemon(NULL);
+    assert_int_equal(status(&workload_daemon_sets, "ds", "numberAvailable"), 3);
+    project_nodes = selector;
+    settle_daemon(NULL);
+    assert_null(pod_of("n2"));
+    assert_null(pod_of("n3"));
+    assert_int_equal(status(&workload_daemon_sets, "ds", "numberAvailable"), 1);
+    project_nodes = NULL;
+}
+
 static void failed_pods_are_replaced_more_and_more_slowly(void **state)
 {
     add_node("n1", "", "");
@@ -498,11 +549,13 @@ int main(void)
         WITH_WORLD(templates_are_replaced_from_the_top_down_to_the_partition),
         WITH_WORLD(on_delete_waits_for_the_user),
         WITH_WORLD(a_broken_template_is_repaired_by_a_good_one),
+        WITH_WORLD(a_crashing_template_is_repaired_by_a_good_one),
         WITH_WORLD(parallel_pods_do_not_wait),
         WITH_WORLD(an_earlier_template_becomes_the_newest_revision),
         cmocka_unit_test(names_of_other_pods_are_not_members),
         WITH_WORLD(ordered_histories_lose_one_pod_at_a_time),
         WITH_WORLD(nodes_that_are_selected_get_a_pod),
+        WITH_WORLD(the_nodes_of_the_project_get_a_pod),
         WITH_WORLD(failed_pods_are_replaced_more_and_more_slowly),
         WITH_WORLD(updates_keep_within_max_unavailable),
         WITH_WORLD(a_surge_adds_pods_first),

@@ -153,6 +153,8 @@ static void update(struct world *w, const struct workload_write *wr)
 {
     struct json *old = world_get(w, wr->kind, wr->name);
     assert_non_null(old);
+    assert_string_equal(json_get_text(wr->body, "apiVersion"), wr->kind->api_version);
+    assert_string_equal(json_get_text(wr->body, "kind"), wr->kind->kind);
     assert_string_equal(json_path_string(old, "metadata", "resourceVersion", NULL),
                         json_path_string(wr->body, "metadata", "resourceVersion", NULL));
     CLEANUP_FREE char *key = key_of(wr->kind, wr->name);
