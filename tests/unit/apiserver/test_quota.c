@@ -290,10 +290,20 @@ static void claims_keep_to_the_limits(void **state)
                    "{'metadata': {'name': 'p'}, 'spec': {'accessModes': ['ReadWriteOnce'], "
                    "'resources': {'requests': {'storage': '3Gi'}}}}",
                    "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi");
-    CLEANUP_FREE char *body =
-        quoted("{'metadata': {'name': 'images'}, 'spec': {'limits': [{'type': "
-               "'openshift.io/Image', 'max': {'storage': '1Gi'}}]}}");
-    CLEANUP_ANSWER struct answer a = ask_ok(h, "POST", NS("red") "/limitranges", body, 201);
+}
+
+static void limits_of_images_are_stored_with_a_warning(void **state)
+{
+    static const char text[] = "{'metadata': {'name': 'i'}, 'spec': {'limits': [{'type': "
+                               "'openshift.io/Image', 'max': {'storage': '1Gi'}}]}}";
+    CLEANUP_FREE char *body = quoted(text);
+    CLEANUP_FREE char *request = xasprintf(
+        "POST " NS("red") "/limitranges HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                          "application/json\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+        strlen(body), body);
+    CLEANUP_FREE char *got = ask_raw(h, request);
+    assert_non_null(strstr(got, " 201 "));
+    assert_non_null(strstr(got, "spec.limits[0].type: openshift.io/Image: stored, not acted upon"));
 }
 
 /* ---- quotas of the cluster ---- */
@@ -687,6 +697,7 @@ int main(void)
         TEST(a_quota_counts_what_was_there_before),
         TEST(quotas_of_compute_ask_for_amounts_which_limits_give),
         TEST(claims_keep_to_the_limits),
+        TEST(limits_of_images_are_stored_with_a_warning),
         TEST(a_cluster_quota_bounds_projects_together),
         TEST(either_quota_refuses_and_then_none_is_charged),
         TEST(a_selector_must_select),
