@@ -12,8 +12,9 @@
 
 /* ---- changes of the cache ---- */
 
-/* The write under way of this object; NULL: there is none. */ static struct quota_write *
-find_flight(struct quotas *s, const struct cache_kind *ck, const char *key)
+/* The write under way of this object; NULL: there is none. */
+static struct quota_write *find_flight(struct quotas *s, const struct cache_kind *ck,
+                                       const char *key)
 {
     struct quota_write *w;
     LIST_FOREACH (w, struct quota_write, flight, &s->flights) {
@@ -37,10 +38,10 @@ static const int64_t *added(const struct quota *q, const struct quota_write *cau
     return quota_charge_add(scratch, (struct quota *) q, ck, obj, old)->add;
 }
 
-static void drop_charges(struct quota_write *w)
+static void drop_charges(struct quotas *s, struct quota_write *w)
 {
     for (size_t i = 0; i < w->n_charges; i++) {
-        quota_release(&w->charges[i]);
+        quota_release(s, &w->charges[i]);
         quota_unref(w->charges[i].quota);
         free(w->charges[i].add);
     }
@@ -48,8 +49,8 @@ static void drop_charges(struct quota_write *w)
     w->n_charges = w->cap_charges = 0;
 }
 
-/* Whether all that counts of the object is that it exists. */ static bool needs_tree(
-    const struct quota_space *sp, const struct cache_kind *ck)
+/* Whether all that counts of the object is that it exists. */
+static bool needs_tree(const struct quota_space *sp, const struct cache_kind *ck)
 {
     for (size_t i = 0; i < sp->n; i++) {
         if (sp->list[i]->counted && quota_concerns(sp->list[i], ck) &&
@@ -77,7 +78,7 @@ static void object_changed(struct quotas *s, const struct quota_space *sp, const
             quota_add(s, q, namespace, added(q, ours ? w : NULL, &scratch, ck, obj, old));
         }
     }
-    drop_charges(&scratch);
+    drop_charges(s, &scratch);
 }
 
 /* The event shows that the write of the same object was done, or that it will fail because of its
@@ -89,7 +90,7 @@ static void end_flight(struct quotas *s, const struct cache_kind *ck, const stru
                                 ? NULL
                                 : find_flight(s, ck, ev->new ? ev->new->key : ev->old->key);
     for (size_t i = 0; w && (w->base || ev->new) && i < w->n_charges; i++) {
-        quota_release(&w->charges[i]);
+        quota_release(s, &w->charges[i]);
     }
 }
 
@@ -180,10 +181,9 @@ struct quotas *quotas_free(struct quotas *s)
     return NULL;
 }
 
-/* ---- fences ---- */
+/* ---- writes that wait ---- */
 
-/* Lets the next write that waits for the quota's fence try, unless another has taken it. */
-static void serve_next(struct quotas *s, struct quota *q)
+void quota_serve_next(struct quotas *s, struct quota *q)
 {
     struct list *turn = q->holder ? NULL : list_pop_front(&q->turns);
     if (turn) {
@@ -192,7 +192,7 @@ static void serve_next(struct quotas *s, struct quota *q)
     }
 }
 
-/* Ends the write's wait.  It may not take the fence after all: then the next one tries. */
+/* Ends the write's wait; the reference is the caller's. */
 static struct quota *end_wait(struct quota_write *w)
 {
     list_remove(&w->turn);
@@ -211,11 +211,32 @@ static void serve(void *ctx)
     while ((turn = list_pop_front(&now))) {
         struct quota_write *w = CONTAINER_OF(turn, struct quota_write, turn);
         struct quota *q = end_wait(w);
+        q->queued = false;
         w->again(w->ctx);
-        serve_next(s, q);
+        if (!q->queued) {
+            /* It did not need its turn, or is over: the next one may try. */
+            quota_serve_next(s, q);
+        }
         quota_unref(q);
     }
 }
+
+/* The order of the queue is that in which the writes came. */
+static int wait_for(struct quotas *s, struct quota_write *w, struct quota *q,
+                    const struct quota_attempt *at, struct outcome *outcome)
+{
+    w->again = at->again;
+    w->ctx = at->ctx;
+    w->waits = true;
+    w->awaited = quota_ref(q);
+    q->queued = true;
+    list_push_back(&q->turns, &w->turn);
+    drop_charges(s, w);
+    outcome_take_over(outcome);
+    return -EINPROGRESS;
+}
+
+/* ---- fences ---- */
 
 static bool adds(const struct quota_charge *c)
 {
@@ -264,7 +285,7 @@ static void drop_fences(struct quotas *s, struct quota_write *w)
         struct quota *q = w->charges[i].quota;
         if (q->holder == w) {
             q->holder = NULL;
-            serve_next(s, q);
+            quota_serve_next(s, q);
         }
     }
     for (size_t i = 0; i < w->n_fences; i++) {
@@ -285,11 +306,11 @@ void quota_drop(struct quotas *s, struct quota_write *w)
     }
     if (w->waits) {
         struct quota *q = end_wait(w);
-        serve_next(s, q);
+        quota_serve_next(s, q);
         quota_unref(q);
     }
     drop_fences(s, w);
-    drop_charges(w);
+    drop_charges(s, w);
     w->value = NULL;
     w->base = NULL;
 }
@@ -343,9 +364,9 @@ static int refuse(struct quotas *s, struct quota *q, const struct quota_attempt 
     return admission_refuse(at->q, at->obj, why, outcome);
 }
 
-/* Decides about one charge. */ static int decide(struct quotas *s, const struct quota_charge *c,
-                                                  const struct quota_attempt *at,
-                                                  struct outcome *outcome)
+/* Decides about one charge.  1: there is room when another write under way fails. */
+static int decide(struct quotas *s, const struct quota_charge *c, const struct quota_attempt *at,
+                  struct outcome *outcome)
 {
     struct quota *q = c->quota;
     quota_total used[QUOTA_MAX_ITEMS];
@@ -362,15 +383,21 @@ static int refuse(struct quotas *s, struct quota *q, const struct quota_attempt 
     for (size_t i = 0; i < q->spec->n; i++) {
         used[i] = q->used[i] + q->reserved[i];
     }
-    return quota_spec_refuses(q->spec, quota_name(q), used, c->add, &why)
+    if (!quota_spec_refuses(q->spec, quota_name(q), used, c->add, &why)) {
+        return 0;
+    }
+    strbuf_reset(&why);
+    return quota_spec_refuses(q->spec, quota_name(q), q->used, c->add, &why)
                ? refuse(s, q, at, strbuf_cstr(&why), outcome)
-               : 0;
+               : 1;
 }
 
-/* Computes the charges, and decides about each; reserves nothing. */ static int charge(
-    struct quotas *s, struct quota_write *w, const struct quota_space *sp,
-    const struct quota_attempt *at, struct outcome *outcome)
+/* Computes the charges, and decides about each; reserves nothing.  '*ret_full': a quota that has no
+ * room before another write under way is over; NULL: none. */
+static int charge(struct quotas *s, struct quota_write *w, const struct quota_space *sp,
+                  const struct quota_attempt *at, struct quota **ret_full, struct outcome *outcome)
 {
+    *ret_full = NULL;
     for (size_t i = 0; i < sp->n; i++) {
         struct quota *q = sp->list[i];
         if (!quota_concerns(q, at->ck) || !is_enabled(s, q->cluster)) {
@@ -382,6 +409,7 @@ static int refuse(struct quotas *s, struct quota *q, const struct quota_attempt 
         if (r < 0) {
             return r;
         }
+        *ret_full = r > 0 ? q : *ret_full;
     }
     return 0;
 }
@@ -398,27 +426,23 @@ int quota_settle(struct quotas *s, struct quota_write *w, const struct quota_att
     if (!sp) {
         return 0;
     }
-    int r = charge(s, w, sp, attempt, outcome);
+    struct quota *awaited;
+    int r = charge(s, w, sp, attempt, &awaited, outcome);
     if (r < 0) {
-        drop_charges(w);
+        drop_charges(s, w);
         return r;
     }
-    struct quota *held = s->shared && !attempt->q->dry_run ? find_held(w) : NULL;
-    if (held) {
-        /* The order of the queue is the order in which the writes came. */
-        w->again = attempt->again;
-        w->ctx = attempt->ctx;
-        w->waits = true;
-        w->awaited = quota_ref(held);
-        list_push_back(&held->turns, &w->turn);
-        drop_charges(w);
-        outcome_take_over(outcome);
-        return -EINPROGRESS;
+    bool fenced = s->shared && !attempt->q->dry_run;
+    if (!awaited && fenced) {
+        awaited = find_held(w);
+    }
+    if (awaited) {
+        return wait_for(s, w, awaited, attempt, outcome);
     }
     for (size_t i = 0; i < w->n_charges; i++) {
         quota_reserve(&w->charges[i]);
     }
-    if (s->shared && !attempt->q->dry_run) {
+    if (fenced) {
         take_fences(s, w);
     }
     return 0;

@@ -7,6 +7,8 @@
  * decided and its amounts are reserved in one step, after all other checks; the reservation ends
  * when the cache has the change, or when the write has failed.  So nothing is lost by a refused,
  * failed or conflicting write, a dry run, or a restart, and a deletion frees its amounts at once.
+ * A write for which there is room, but for what other writes under way have reserved, waits until
+ * one of them is over: what is refused would be refused without them, too.
  *
  * A quota is counted when it is first needed after a start, from the objects in the cache, before
  * the write that needs it is decided.  Where several servers share a store, each of them decides by
@@ -42,7 +44,7 @@ struct quota_write {
     size_t n_charges, cap_charges;
     struct store_claim *fences; /* Keys and values are owned. */
     size_t n_fences, cap_fences;
-    struct quota *awaited;    /* The quota whose fence it waits for, a reference. */
+    struct quota *awaited;    /* The quota that it waits for, a reference. */
     void (*again)(void *ctx); /* Makes the attempt again, while it waits. */
     void *ctx;
 };
@@ -53,13 +55,13 @@ struct quota_attempt {
     const struct cache_kind *ck;
     const char *key; /* Of the object in its kind. */
     const struct json *obj, *old;
-    /* Makes the attempt again, when another write of this server has released a fence. */
+    /* Makes the attempt again, when another write of this server is over. */
     void (*again)(void *ctx);
     void *ctx;
 };
 /* Reserves what the write adds to the quotas of its namespace, after discarding what 'w' had
  * reserved before.  -EACCES: a quota would be exceeded, nothing is reserved, and the outcome is
- * filled.  -EINPROGRESS: the write has to wait for a fence, and the outcome is taken over. */
+ * filled.  -EINPROGRESS: the write has to wait for another one, and the outcome is taken over. */
 int quota_settle(struct quotas *s, struct quota_write *w, const struct quota_attempt *attempt,
                  struct outcome *outcome);
 /* If the object to be stored, of kind 'ck', is a quota, sets its status: clients see the usage in

@@ -142,12 +142,15 @@ void quota_reserve(struct quota_charge *c)
     c->reserved = true;
 }
 
-void quota_release(struct quota_charge *c)
+void quota_release(struct quotas *s, struct quota_charge *c)
 {
-    for (size_t i = 0; i < c->quota->spec->n && c->reserved; i++) {
-        c->quota->reserved[i] -= MAX(c->add[i], (int64_t) 0);
+    if (c->reserved) {
+        for (size_t i = 0; i < c->quota->spec->n; i++) {
+            c->quota->reserved[i] -= MAX(c->add[i], (int64_t) 0);
+        }
+        c->reserved = false;
+        quota_serve_next(s, c->quota);
     }
-    c->reserved = false;
 }
 
 void quota_add(struct quotas *s, struct quota *q, const char *namespace, const int64_t *add)

@@ -26,7 +26,8 @@ struct quota {
     quota_total reserved[QUOTA_MAX_ITEMS]; /* Of the writes under way. */
     struct smap shares;         /* struct quota_share by namespace; only of a cluster quota. */
     struct quota_write *holder; /* The write under way that replaces the fence; NULL: none. */
-    struct list turns;          /* Writes that wait for it. */
+    struct list turns;          /* Writes that wait for it, or for the reservations of others. */
+    bool queued;                /* One was added since it was last cleared. */
     struct list dirty;          /* In quotas.dirty, when 'is_dirty'. */
     bool is_dirty, writing;     /* The status may be stale; a write of it is under way. */
     uint64_t written_ms;        /* When the latest write of the status began. */
@@ -74,6 +75,9 @@ char *quota_namespace(const char *key);
 void quota_space_free(void *space);
 const struct quota_space *quota_space_find(const struct quotas *s, const char *namespace);
 
+/* Lets the next write that waits for the quota try, unless another has the fence. */
+void quota_serve_next(struct quotas *s, struct quota *q);
+
 /* quota_count.c */
 
 /* Makes the quotas from the cache, which was loaded anew. */
@@ -95,7 +99,7 @@ struct quota_charge *quota_charge_add(struct quota_write *w, struct quota *q,
 bool quota_concerns(const struct quota *q, const struct cache_kind *ck);
 /* Reserves the positive amounts of a charge. */
 void quota_reserve(struct quota_charge *c);
-void quota_release(struct quota_charge *c);
+void quota_release(struct quotas *s, struct quota_charge *c);
 
 /* quota_status.c */
 

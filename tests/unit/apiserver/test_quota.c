@@ -494,6 +494,23 @@ static void fifty_creations_at_once_end_in_the_number_of_the_quota(void **state)
     expect_status(QUOTA, "used pods", "2");
 }
 
+static void writes_that_fail_take_no_room_from_others(void **state)
+{
+    make_quota("'secrets': '2'");
+    expect("POST", NS("red") "/secrets", "{'metadata': {'name': 's'}}", 201);
+    many_begin();
+    for (unsigned i = 0; i < 40; i++) {
+        many_send("POST", NS("red") "/secrets",
+                  i == 32 ? "{'metadata': {'name': 't'}}" : "{'metadata': {'name': 's'}}");
+    }
+    many_wait();
+    many_end();
+    /* The others exist already; those that come when there is no room are refused for that. */
+    assert_int_equal(many.statuses[201], 1);
+    assert_int_equal(many.statuses[409] + many.statuses[403], 39);
+    check_all(&h->api->quotas->own);
+}
+
 static void a_quota_that_comes_amid_writes_counts_them(void **state)
 {
     for (unsigned round = 0; round < 10; round++) {
@@ -703,6 +720,7 @@ int main(void)
         TEST(a_selector_must_select),
         TEST(a_written_status_is_replaced),
         TEST(fifty_creations_at_once_end_in_the_number_of_the_quota),
+        TEST(writes_that_fail_take_no_room_from_others),
         TEST(a_quota_that_comes_amid_writes_counts_them),
         TEST(counters_agree_after_any_history),
         TEST(writes_alone_never_exceed),
