@@ -34,7 +34,6 @@ LEFT_OUT = {
     "test_api_protobuf.test_the_rules_of_schemas_hold_for_protobuf": "the words are this server's",
     "test_api_python.test_a_watch_that_is_too_old_lists_again": "it asks for events that are kept by number, not for a time",
     "test_workload_kinds.test_every_write_says_what_does_not_happen": "controllers of another server act upon these kinds",
-    "test_workload_kinds.test_quotas_and_limits_are_refused": "another server enforces them",
 }
 
 

@@ -30,8 +30,8 @@ NAMES = {"Binding": "matrix-bound", "BaselineAdminNetworkPolicy": "default", "Cu
 # Of these the server keeps names only: nothing can be marked.
 COMPOSED = ("UserIdentityMapping",)
 # No object of these can be made; the server says why.
-REFUSED = dict.fromkeys(("LimitRange", "ResourceQuota", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice",
-                         "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "IPAddress", "ServiceCIDR"),
+REFUSED = dict.fromkeys(("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "ValidatingAdmissionPolicy",
+                         "ValidatingAdmissionPolicyBinding", "IPAddress", "ServiceCIDR"),
                         "not enforced yet")
 # What a patch can change of each object, but for Projects: of these only the texts for people.
 MARKED = {"Project": "annotations"}

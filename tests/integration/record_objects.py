@@ -57,7 +57,7 @@ OBJECTS = [
     {"apiVersion": "v1", "kind": "ComponentStatus", "conditions": [{"type": "Healthy", "status": "True"}]},
     {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "window": "15s", "usage": {"cpu": "100m"}},
     {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics", "window": "15s", "containers": [{"name": "c", "usage": {"cpu": "1m"}}]},
-    {"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}},
+    {"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "9Ti"}}]}},
     {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {
         "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Retain",
         "nfs": {"server": "192.0.2.5", "path": "/a"}, "claimRef": {"namespace": "default", "name": "c"}, "storageClassName": "fast"},
@@ -66,7 +66,6 @@ OBJECTS = [
      "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}},
     {"apiVersion": "v1", "kind": "ReplicationController", "spec": {"replicas": 2, "selector": {"app": "web"}, "template": TEMPLATE},
      "status": {"replicas": 2, "readyReplicas": 1, "conditions": [{"type": "ReplicaFailure", "status": "False"}]}},
-    {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "4", "limits.cpu": "2"}}},
     {"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "spec": {
         "replicas": 2, "selector": {"app": "web"}, "template": TEMPLATE, "minReadySeconds": 3, "triggers": [
             {"type": "ConfigChange"}, {"type": "ImageChange", "imageChangeParams": {
@@ -74,6 +73,12 @@ OBJECTS = [
         "strategy": {"type": "Rolling", "rollingParams": {"timeoutSeconds": 60, "maxSurge": 1, "maxUnavailable": 0, "pre": {
             "failurePolicy": "Abort", "execNewPod": {"command": ["a"], "containerName": "c"}}}}},
      "status": {"latestVersion": 1, "replicas": 2, "conditions": [CONDITION]}},
+    {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "400", "count/widgets.example.com": "2"}}},
+    {"apiVersion": "quota.openshift.io/v1", "kind": "ClusterResourceQuota", "spec": {
+        "selector": {"labels": {"matchLabels": {"team": "a"}}, "annotations": {"openshift.io/requester": "ann"}},
+        "quota": {"hard": {"pods": "400"}}}},
+    {"apiVersion": "quota.openshift.io/v1", "kind": "AppliedClusterResourceQuota", "spec": {
+        "selector": {"annotations": {"a": "b"}}, "quota": {"hard": {"pods": "400"}}}},
     {"apiVersion": "apps/v1", "kind": "DaemonSet", "spec": {
         "selector": OWNER["selector"], "template": TEMPLATE, "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
             "maxUnavailable": "10%"}}},

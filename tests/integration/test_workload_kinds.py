@@ -61,15 +61,6 @@ def test_kubectl_works_with_a_deployment(server):
     assert "web" in kubectl(server, "describe", "deployment", "web")[0]
 
 
-def test_quotas_and_limits_are_refused(server):
-    _, err = kubectl(server, "create", "quota", "q", "--hard=pods=1", fails=True)
-    assert "forbidden" in err and "not enforced yet" in err
-    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod"}]}}
-    _, err = kubectl(server, "create", "-f", "-", input=json.dumps(limits), fails=True)
-    assert "forbidden" in err and "not enforced yet" in err
-    assert "No resources found" in kubectl(server, "get", "quota,limits,cs")[1]
-
-
 def test_a_scheduler_binds_a_pod(server):
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     kubectl(server, "create", "-f", "-", input=json.dumps(pod))

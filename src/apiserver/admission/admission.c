@@ -15,13 +15,19 @@ LOG_MODULE("apiserver");
 #define RBAC "rbac.authorization.k8s.io/"
 
 /* In order: rights of the namespace first, as in Kubernetes; then plug-ins that change the object;
- * then plug-ins that only judge it.  Webhooks belong after the last one that changes the object;
- * quota belongs at the end, because it counts the objects that all others accept. */
+ * then plug-ins that only judge it.  Webhooks belong after the last one that changes the object.
+ * The quotas are at the end, because they count the objects that all others accept: their rows
+ * check what a pod must state, and each attempt to store any object counts it (quota.h). */
 static const struct admission_plugin plugins[] = {
     {.name = "NamespaceLifecycle",
      .verbs = ADMIT_CREATE | ADMIT_DELETE,
      .required = "objects would be left behind in namespaces that are gone",
      .admit = namespace_admit},
+    {.name = "LimitRanger",
+     .kinds = (const char *const[]){"/limitranges", "/persistentvolumeclaims", "/pods", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .admit = limits_admit,
+     .validate = limits_validate},
     {.name = "CertificateRequestUser",
      .kinds = (const char *const[]){CSRS, NULL},
      .verbs = ADMIT_CREATE,
@@ -142,6 +148,14 @@ static const struct admission_plugin plugins[] = {
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .required = "a subnet or VNID that is in use could be given out twice",
      .validate = integrity_check_number},
+    {.name = "ResourceQuota",
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE,
+     .validate = quota_validate},
+    {.name = "ClusterResourceQuota",
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE,
+     .validate = cluster_quota_validate},
 };
 
 struct admission {

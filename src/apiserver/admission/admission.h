@@ -6,7 +6,7 @@
  * one changed it, the object is brought into the shape of its schema again; then every plug-in's
  * 'validate', which sees the final object; then the caller validates the object as a whole.  So a
  * plug-in judges in 'validate' what a later mutation must not get around. A plug-in named as one of
- * Kubernetes or OpenShift does what that one does.  A new plug-in (quota, webhooks) is a row in
+ * Kubernetes or OpenShift does what that one does.  A new plug-in (webhooks) is a row in
  * admission.c.
  *
  * The allocation of addresses and ports is no plug-in: it belongs to each attempt to store a

@@ -83,6 +83,18 @@ int endpoints_validate(struct request *q, const struct json *obj, const struct j
 int node_ports_validate(struct request *q, const struct json *obj, const struct json *old,
                         struct outcome *outcome);
 
+/* admit_limits.c: LimitRanger. */
+int limits_admit(struct request *q, struct json *obj, const struct json *old,
+                 struct outcome *outcome);
+int limits_validate(struct request *q, const struct json *obj, const struct json *old,
+                    struct outcome *outcome);
+
+/* quota.c: ResourceQuota and ClusterResourceQuota. */
+int quota_validate(struct request *q, const struct json *obj, const struct json *old,
+                   struct outcome *outcome);
+int cluster_quota_validate(struct request *q, const struct json *obj, const struct json *old,
+                           struct outcome *outcome);
+
 /* integrity.c: NetworkNumberProtection. */
 int integrity_check_number(struct request *q, const struct json *obj, const struct json *old,
                            struct outcome *outcome);

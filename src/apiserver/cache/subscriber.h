@@ -14,7 +14,7 @@
 enum cache_rank {
     /* Access rights: they apply to everything that the later subscribers do. */
     CACHE_RANK_ACCESS,
-    CACHE_RANK_ADMISSION, /* Indexes of admission: addresses and claims; quotas belong here, too. */
+    CACHE_RANK_ADMISSION, /* Indexes of admission: addresses, claims, quotas. */
     /* Watches: a client that reacts to the event meets the parts above in their new state. */
     CACHE_RANK_WATCH,
     /* Definitions: they end watches and remove kinds, after the watches have sent the event. */

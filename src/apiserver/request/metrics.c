@@ -41,6 +41,7 @@ struct metrics {
     size_t n_admissions, admissions_cap;
     struct prom_histogram store[2]; /* Latency of puts, and of deletions. */
     uint64_t store_errors[2];
+    struct smap refusals; /* Of quotas: uint64_t by the labels. */
     int64_t started_ms;
 };
 
@@ -48,6 +49,7 @@ struct metrics *metrics_new(void)
 {
     struct metrics *m = NEW(struct metrics);
     m->started_ms = time_wall_ms();
+    smap_init(&m->refusals, free);
     return m;
 }
 
@@ -63,6 +65,7 @@ struct metrics *metrics_free(struct metrics *m)
         free(m->counters);
         free(m->latencies);
         free(m->admissions);
+        smap_done(&m->refusals);
         free(m);
     }
     return NULL;
@@ -110,6 +113,17 @@ void metrics_count_admission(struct metrics *m, const struct admission_call *cal
         m->admissions[m->n_admissions++] = (struct admission_latency){.call = *call};
     }
     prom_histogram_add(&m->admissions[i].h, duration_ns);
+}
+
+void metrics_count_refusal(struct metrics *m, const char *namespace, const char *quota)
+{
+    CLEANUP_FREE char *labels = xasprintf("namespace=\"%s\",quota=\"%s\"", namespace, quota);
+    uint64_t *n = smap_get(&m->refusals, labels);
+    if (!n) {
+        n = NEW(uint64_t);
+        smap_set(&m->refusals, labels, n);
+    }
+    ++*n;
 }
 
 void metrics_count_store(struct metrics *m, bool deletion, int error, uint64_t duration_ns)
@@ -164,6 +178,15 @@ static void write_admission(const struct prom_metric *row, const void *facts, st
             xasprintf("name=\"%s\",operation=\"%s\",rejected=\"%s\",type=\"%s\"", c->name,
                       c->operation, c->rejected ? "true" : "false", c->type);
         prom_histogram_write(&m->admissions[i].h, row->name, labels, out);
+    }
+}
+
+static void write_refusals(const struct prom_metric *row, const void *facts, struct strbuf *out)
+{
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
+    const struct smap_entry *e;
+    SMAP_FOREACH (e, &m->refusals) {
+        strbuf_addf(out, "%s{%s} %" PRIu64 "\n", row->name, e->key, *(const uint64_t *) e->value);
     }
 }
 
@@ -274,6 +297,10 @@ static const struct prom_metric rows[] = {
     PROM_WRITTEN("apiserver_admission_controller_admission_duration_seconds", "histogram",
                  "Seconds of one phase of an admission plug-in.", "name, operation, rejected, type",
                  write_admission),
+    PROM_WRITTEN("apiserver_quota_refusals_total", "counter",
+                 "Writes that a ResourceQuota or, without a namespace, a ClusterResourceQuota "
+                 "refused.",
+                 "namespace, quota", write_refusals),
     PROM_WRITTEN("apiserver_store_write_duration_seconds", "histogram",
                  "Seconds until the store has answered a write.", "operation", write_store),
     PROM_WRITTEN("apiserver_store_write_errors_total", "counter",

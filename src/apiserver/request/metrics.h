@@ -15,6 +15,8 @@ struct admission_call {
 };
 void metrics_count_admission(struct metrics *m, const struct admission_call *call,
                              uint64_t duration_ns);
+/* A quota refused a write; 'namespace' "": a ClusterResourceQuota did. */
+void metrics_count_refusal(struct metrics *m, const char *namespace, const char *quota);
 /* A request was answered; a watch when it ended. */
 void metrics_count(struct metrics *m, enum verb verb, const char *resource, int code,
                    uint64_t duration_ns);

@@ -50,5 +50,6 @@ struct apiserver {
     struct parsed parsed; /* Objects that admission reads at many writes. */
     struct scc_set *sccs;
     struct uids *uids; /* NULL: namespaces get no user IDs. */
+    struct quotas *quotas;
     uint64_t started_ms;
 };

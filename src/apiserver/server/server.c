@@ -6,6 +6,7 @@
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/admission/integrity.h"
+#include "apiserver/admission/quota.h"
 #include "apiserver/admission/scc_decide.h"
 #include "apiserver/admission/uids.h"
 #include "apiserver/request/effect.h"
@@ -18,6 +19,7 @@
 #include "apiserver/server/definitions.h"
 #include "apiserver/stream/proxy.h"
 #include "apiserver/stream/stream.h"
+#include "apiserver/verbs/applied_quota.h"
 #include "apiserver/verbs/binding.h"
 #include "apiserver/verbs/delete.h"
 #include "apiserver/verbs/discovery.h"
@@ -141,6 +143,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->admission = admission_new(a);
     a->sccs = scc_set_new(&a->cache);
     a->uids = uids_new(a, &blocks);
+    a->quotas = quotas_new(a);
     a->addresses = addresses_new(&a->cache, a->cfg.addresses);
     store_start(s, &watcher, a);
     return a;
@@ -253,6 +256,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         parsed_done(&a->parsed);
         scc_set_free(a->sccs);
         uids_free(a->uids);
+        quotas_free(a->quotas);
         security_free(a->security);
         free(a);
     }
@@ -301,6 +305,8 @@ static void dispatch(struct request *q, struct outcome *outcome)
         newest_then(q, handle_rollouts, outcome);
     } else if (self_is_asked(q)) {
         newest_then(q, handle_self, outcome);
+    } else if (applied_quota_is_asked(q)) {
+        newest_then(q, handle_applied_quota, outcome);
     } else if (mapping_is_asked(q)) {
         newest_then(q, handle_mapping, outcome);
     } else if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {

@@ -21,6 +21,8 @@
 LOG_MODULE("apiserver");
 
 #define MAX_ATTEMPTS 16
+/* Attempts of a write that adds to a quota: each failure means that another server has added. */
+#define MAX_FENCED 64
 #define MAX_NAMES 8 /* Attempts with generateName. */
 /* A creation that lacks an object tries again so often, each time after a moment. */
 #define MAX_WAITS 10
@@ -53,6 +55,7 @@ void write_free(struct write *w)
     loop_timer_free(w->timer);
     alloc_drop(w->server->alloc, &w->alloc);
     uids_drop(w->server->uids, &w->uids);
+    quota_drop(w->server->quotas, &w->quota);
     write_drop_others(w);
     json_free(w->body);
     blob_unref(w->value);
@@ -155,7 +158,7 @@ void write_try(struct write *w)
     }
 }
 
-static void wait_ended(void *ctx)
+static void try_again(void *ctx)
 {
     write_try(ctx);
 }
@@ -167,7 +170,7 @@ bool write_awaits(struct write *w, const struct json *obj, struct outcome *outco
     }
     w->waits++;
     if (!w->timer) {
-        w->timer = loop_timer_new(w->server->loop, wait_ended, w);
+        w->timer = loop_timer_new(w->server->loop, try_again, w);
     }
     loop_timer_arm(w->timer, WAIT_MS);
     outcome_take_over(outcome);
@@ -179,6 +182,14 @@ static void put_failed(struct write *w, int error, struct outcome *outcome)
     struct request *q = w->q;
     bool raced = error == -EEXIST || error == -ESTALE || error == -ENOENT;
     bool claimed = error == -EADDRINUSE; /* Another server has claimed the number first. */
+    /* Another server has added to the same quota first. */
+    bool fenced = w->quota.n_fences && (claimed || error == -ESTALE);
+    if (fenced && w->attempts < MAX_FENCED) {
+        w->base = object_unref(w->base);
+        w->value = blob_unref(w->value);
+        w->attempt(w, outcome);
+        return;
+    }
     if ((claimed || (raced && (w->base || w->creates_or_updates))) && w->attempts < MAX_ATTEMPTS) {
         w->base = object_unref(w->base);
         w->value = blob_unref(w->value);
@@ -201,18 +212,35 @@ static void put_failed(struct write *w, int error, struct outcome *outcome)
 
 static void stored(void *ctx, int error, uint64_t revision);
 
+/* The other keys that change with the write.  One of 'others', 'alloc' and 'uids' has some at most;
+ * the fences of quotas come in addition, and then the array is '*ret_owned'. */
+static const struct store_claim *gather_claims(const struct write *w, size_t *ret_n,
+                                               struct store_claim **ret_owned)
+{
+    const struct store_claim *claims = w->n_others         ? w->others
+                                       : w->alloc.n_claims ? w->alloc.claims
+                                                           : w->uids.claims;
+    size_t n = w->n_others ? w->n_others : w->alloc.n_claims ? w->alloc.n_claims : w->uids.n_claims;
+    *ret_n = n + w->quota.n_fences;
+    *ret_owned = NULL;
+    if (w->quota.n_fences == 0) {
+        return claims;
+    }
+    *ret_owned = xcalloc(*ret_n, sizeof **ret_owned);
+    for (size_t i = 0; i < *ret_n; i++) {
+        (*ret_owned)[i] = i < n ? claims[i] : w->quota.fences[i - n];
+    }
+    return *ret_owned;
+}
+
 static void store_send(struct write *w)
 {
     CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
     CLEANUP_FREE char *guard = NULL;
-    struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s,
-                                .ending = w->deletion || w->ending,
-                                .claims = w->n_others         ? w->others
-                                          : w->alloc.n_claims ? w->alloc.claims
-                                                              : w->uids.claims,
-                                .n_claims = w->n_others         ? w->n_others
-                                            : w->alloc.n_claims ? w->alloc.n_claims
-                                                                : w->uids.n_claims};
+    CLEANUP_FREE struct store_claim *owned = NULL;
+    struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s, .ending = w->deletion || w->ending};
+    terms.claims = gather_claims(w, &terms.n_claims, &owned);
+    quota_sent(w->server->quotas, &w->quota, w->ck, w->key, w->deletes ? NULL : w->value, w->base);
     (void) lease_guard(w, &guard, &terms.guard_at);
     terms.guard = guard;
     w->attempts++;
@@ -335,7 +363,19 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
 int write_settle(struct write *w, struct json *obj, const struct json *old, struct outcome *outcome)
 {
     int r = alloc_settle(w->q, &w->alloc, w->key, obj, old, outcome);
-    return r < 0 ? r : uids_settle(w->q, &w->uids, w->attempts, obj, old, outcome);
+    r = r < 0 ? r : uids_settle(w->q, &w->uids, w->attempts, obj, old, outcome);
+    struct quota_attempt attempt = {.q = w->q,
+                                    .ck = w->ck,
+                                    .key = w->key,
+                                    .obj = obj,
+                                    .old = old,
+                                    .again = try_again,
+                                    .ctx = w};
+    if (r < 0) {
+        return r;
+    }
+    quota_fill_status(w->server->quotas, w->ck, w->key, obj);
+    return quota_settle(w->server->quotas, &w->quota, &attempt, outcome);
 }
 
 /* ---- create ---- */

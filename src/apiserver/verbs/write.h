@@ -8,6 +8,7 @@
 #pragma once
 
 #include "apiserver/admission/alloc.h"
+#include "apiserver/admission/quota.h"
 #include "apiserver/admission/uids.h"
 #include "apiserver/request/request.h"
 
@@ -48,6 +49,7 @@ struct write {
     struct object *base;      /* The object that the change is based on; NULL: creation. */
     struct alloc_write alloc; /* Claims of a Service. */
     struct uids_write uids;   /* Claims of a namespace. */
+    struct quota_write quota; /* What it adds to quotas. */
     /* Other objects that change in the same transaction; keys and values are owned.  Only of a
      * kind that gets no addresses or ports. */
     struct store_claim *others;
@@ -86,8 +88,9 @@ int write_read_body(struct request *q, struct json **ret, struct outcome *outcom
 /* Checks the version and UID that the client requires of the object. */
 int write_check_preconditions(struct request *q, const struct json *obj, const struct json *old,
                               struct outcome *outcome);
-/* Gives the object the addresses, ports and user IDs that it needs and lacks, and records the
- * claims of the write.  'old' NULL: created.  Negative: the outcome is filled. */
+/* Gives the object the addresses, ports and user IDs that it needs and lacks, records the claims of
+ * the write, and reserves what it adds to quotas.  'old' NULL: created.  Negative: the outcome is
+ * filled, or taken over by an attempt that is made again. */
 int write_settle(struct write *w, struct json *obj, const struct json *old,
                  struct outcome *outcome);
 /* Whether the creation of 'obj' waits now for an object that a controller is about to make, such

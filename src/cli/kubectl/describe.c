@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/kubectl/describe.h"
 
+#include "api/label_selector.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "cli/kubectl/print.h"
@@ -459,6 +460,134 @@ static void describe_service(const struct json *o, const struct describe_more *m
     write_lines(&l, out);
 }
 
+/* ---- quotas and limits, as kubectl and oc show them ---- */
+
+static void write_usage(const struct json *status, struct strbuf *out)
+{
+    static const char *const header[] = {"Resource", "Used", "Hard", "--------", "----", "----"};
+    struct rows r = rows_new(header, ARRAY_SIZE(header));
+    const struct json *hard = json_get(status, "hard");
+    r.columns = 3;
+    for (size_t i = 0; i < json_count(hard); i++) {
+        const char *name = json_key_at(hard, i);
+        const char *used = json_path_string(status, "used", name, NULL);
+        rows_add(&r, name);
+        rows_add(&r, used ? used : "0");
+        rows_add(&r, json_get_string(json_at(hard, i)));
+    }
+    print_columns(r.cells, r.columns, r.n / r.columns, "  ", out);
+    free(r.cells);
+}
+
+static void add_scopes(struct lines *l, const struct json *spec)
+{
+    CLEANUP_STRBUF struct strbuf scopes = STRBUF_INIT;
+    const struct json *item;
+    JSON_FOREACH (item, json_get(spec, "scopes")) {
+        strbuf_addf(&scopes, "%s%s", scopes.size ? ", " : "", json_get_string(item));
+    }
+    JSON_FOREACH (item, json_path(spec, "scopeSelector", "matchExpressions", NULL)) {
+        strbuf_addf(&scopes, "%s%s", scopes.size ? ", " : "", json_get_text(item, "scopeName"));
+    }
+    if (scopes.size) {
+        add(l, 0, "Scopes", strbuf_cstr(&scopes));
+    }
+}
+
+static void describe_quota(const struct json *o, struct strbuf *out)
+{
+    CLEANUP_LINES struct lines l = {0};
+    add(&l, 0, "Name", json_path_string(o, "metadata", "name", NULL));
+    add(&l, 0, "Namespace", json_path_string(o, "metadata", "namespace", NULL));
+    add_scopes(&l, json_get(o, "spec"));
+    write_lines(&l, out);
+    write_usage(json_get(o, "status"), out);
+}
+
+static void describe_cluster_quota(const struct json *o, struct strbuf *out)
+{
+    CLEANUP_LINES struct lines l = {0};
+    CLEANUP_STRBUF struct strbuf names = STRBUF_INIT, labels = STRBUF_INIT;
+    const struct json *item, *selector = json_path(o, "spec", "selector", NULL);
+    JSON_FOREACH (item, json_path(o, "status", "namespaces", NULL)) {
+        strbuf_addf(&names, "%s%s", names.size ? ", " : "", json_get_text(item, "namespace"));
+    }
+    if (!label_selector_is_empty(json_get(selector, "labels"))) {
+        label_selector_write(json_get(selector, "labels"), &labels);
+    }
+    add_head(&l, o);
+    add_string(&l, "Namespaces", strbuf_cstr(&names));
+    add_string(&l, "Label Selector", strbuf_cstr(&labels));
+    add_map(&l, "Annotation Selector", json_get(selector, "annotations"), "=");
+    add_scopes(&l, json_path(o, "spec", "quota", NULL));
+    write_lines(&l, out);
+    write_usage(json_path(o, "status", "total", NULL), out);
+}
+
+static const char *const limit_maps[] = {"min", "max", "defaultRequest", "default",
+                                         "maxLimitRequestRatio"};
+
+/* Whether one of the first 'n' maps of the item has the resource. */
+static bool has_row(const struct json *item, size_t n, const char *resource)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (json_path(item, limit_maps[i], resource, NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Appends a row for each resource that the item bounds. */
+static void add_limit(struct rows *r, const struct json *item)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(limit_maps); i++) {
+        const struct json *map = json_get(item, limit_maps[i]);
+        for (size_t k = 0; k < json_count(map); k++) {
+            const char *resource = json_key_at(map, k);
+            if (has_row(item, i, resource)) {
+                continue;
+            }
+            rows_add(r, json_get_text(item, "type"));
+            rows_add(r, resource);
+            for (size_t m = 0; m < ARRAY_SIZE(limit_maps); m++) {
+                const char *amount = json_path_string(item, limit_maps[m], resource, NULL);
+                rows_add(r, amount ? amount : "-");
+            }
+        }
+    }
+}
+
+static void describe_limits(const struct json *o, struct strbuf *out)
+{
+    static const char *const header[] = {"Type",
+                                         "Resource",
+                                         "Min",
+                                         "Max",
+                                         "Default Request",
+                                         "Default Limit",
+                                         "Max Limit/Request Ratio",
+                                         "----",
+                                         "--------",
+                                         "---",
+                                         "---",
+                                         "---------------",
+                                         "-------------",
+                                         "-----------------------"};
+    CLEANUP_LINES struct lines l = {0};
+    const struct json *item;
+    struct rows r = rows_new(header, ARRAY_SIZE(header));
+    r.columns = ARRAY_SIZE(header) / 2;
+    add(&l, 0, "Name", json_path_string(o, "metadata", "name", NULL));
+    add(&l, 0, "Namespace", json_path_string(o, "metadata", "namespace", NULL));
+    write_lines(&l, out);
+    JSON_FOREACH (item, json_path(o, "spec", "limits", NULL)) {
+        add_limit(&r, item);
+    }
+    print_columns(r.cells, r.columns, r.n / r.columns, "  ", out);
+    free(r.cells);
+}
+
 void describe_object(const struct api_kind *k, const struct json *o,
                      const struct describe_more *more, int64_t now_ms, struct strbuf *out)
 {
@@ -469,6 +598,16 @@ void describe_object(const struct api_kind *k, const struct json *o,
         describe_namespace(o, more, out);
     } else if (streq(k->kind, "Service") && !*k->group) {
         describe_service(o, more, out);
+    } else if (streq(k->kind, "ResourceQuota")) {
+        describe_quota(o, out);
+        return;
+    } else if (streq(k->kind, "LimitRange")) {
+        describe_limits(o, out);
+        return;
+    } else if (streq(k->kind, "ClusterResourceQuota") ||
+               streq(k->kind, "AppliedClusterResourceQuota")) {
+        describe_cluster_quota(o, out);
+        return;
     } else {
         describe_any(k, o, !events, out);
         if (!events) {

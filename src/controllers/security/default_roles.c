@@ -42,6 +42,7 @@ static const struct {
     {"events.k8s.io", ""},
     {"build.openshift.io", "buildconfigs builds"},
     {"image.openshift.io", "imagestreams imagestreammappings imagestreamtags"},
+    {"quota.openshift.io", ""},
     {"route.openshift.io", "routes"},
     {"template.openshift.io", ""},
 };
@@ -364,12 +365,18 @@ static void add_project_rules(struct json *rules, const struct role *r)
     for (size_t i = 0; r->project_role && i < ARRAY_SIZE(project_groups); i++) {
         const struct rule rule = {r->project_verbs, project_groups[i].group,
                                   project_groups[i].resources};
-        struct json *o = json_append(rules, rule_object(&rule));
+        struct json *o = rule_object(&rule);
         const char *group = json_get_string(json_at(json_get(o, "apiGroups"), 0));
         for (size_t k = 0; api_kinds[k]; k++) {
             if (streq(api_kinds[k]->group, group) && is_for_role(api_kinds[k], r->project_role)) {
                 json_set(o, "resources", with_word(json_get(o, "resources"), api_kinds[k]->plural));
             }
+        }
+        /* Some groups have only kinds that members read. */
+        if (json_count(json_get(o, "resources"))) {
+            json_append(rules, o);
+        } else {
+            json_free(o);
         }
     }
 }

@@ -59,6 +59,8 @@ static const struct {
      "'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}}"},
     {"resourcequotas", "'spec':{'hard':{'pods':'4','limits.cpu':'2'}}"},
     {"limitranges", "'spec':{'limits':[{'type':'Container','max':{'cpu':'1'}}]}"},
+    {"clusterresourcequotas",
+     "'spec':{'selector':{'labels':{'matchLabels':{'a':'b'}}},'quota':{'hard':{'pods':'1'}}}"},
     {"bindings", "'target':{'kind':'Node','name':'n'}"},
 };
 
@@ -455,6 +457,69 @@ static const struct bad bad[] = {
     {"limitranges", "{'spec':{'limits':[{'type':'Pod'},{'type':'Pod'}]}}", "spec.limits[1].type",
      "Duplicate value"},
     {"limitranges", "{'spec':{'limits':null}}", "spec.limits", "Required value"},
+    {"resourcequotas", "{'spec':{'hard':{'wrong':'1'}}}", "spec.hard[wrong]",
+     "must be a standard resource for quota"},
+    {"resourcequotas", "{'spec':{'hard':{'pods':'-1'}}}", "spec.hard[pods]",
+     "must be greater than or equal to 0"},
+    {"resourcequotas", "{'spec':{'hard':{'pods':'1500m'}}}", "spec.hard[pods]",
+     "must be an integer"},
+    {"resourcequotas", "{'spec':{'scopes':['BestEffort']}}", "spec.scopes",
+     "unsupported scope applied to resource"},
+    {"resourcequotas", "{'spec':{'scopes':['Terminating','NotTerminating']}}", "spec.scopes",
+     "conflicting scopes"},
+    {"resourcequotas",
+     "{'spec':{'scopeSelector':{'matchExpressions':[{'scopeName':'PriorityClass','operator':'In'}]}"
+     "}"
+     "}",
+     "spec.scopeSelector.matchExpressions[0].values", "must be at least one value"},
+    {"resourcequotas",
+     "{'spec':{'scopeSelector':{'matchExpressions':[{'scopeName':'Terminating','operator':"
+     "'DoesNotExist'}]}}}",
+     "spec.scopeSelector.matchExpressions[0].operator", "must be 'Exist' when scope is any of"},
+    {"resourcequotas",
+     "{'spec':{'scopeSelector':{'matchExpressions':[{'scopeName':'All','operator':'Exists'}]}}}",
+     "spec.scopeSelector.matchExpressions[0].scopeName", "unsupported scope"},
+    {"resourcequotas",
+     "{'spec':{'scopeSelector':{'matchExpressions':[{'scopeName':'PriorityClass','operator':"
+     "'Exists','values':['a']}]}}}",
+     "spec.scopeSelector.matchExpressions[0].values", "must be no value"},
+    {"limitranges", "{'spec':{'limits':[{'type':'Node'}]}}", "spec.limits[0].type",
+     "must be a standard limit type or fully qualified"},
+    {"limitranges", "{'spec':{'limits':[{'type':'Pod','default':{'cpu':'1'}}]}}",
+     "spec.limits[0].default", "may not be specified when `type` is 'Pod'"},
+    {"limitranges", "{'spec':{'limits':[{'type':'PersistentVolumeClaim'}]}}",
+     "spec.limits[0].limits", "either minimum or maximum storage value is required"},
+    {"limitranges", "{'spec':{'limits':[{'type':'Pod','min':{'cpu':'3'},'max':{'cpu':'2'}}]}}",
+     "spec.limits[0].min[cpu]", "min value 3 is greater than max value 2"},
+    {"limitranges",
+     "{'spec':{'limits':[{'type':'Container','default':{'cpu':'1'},'defaultRequest':{'cpu':'2'}}]}"
+     "}",
+     "spec.limits[0].defaultRequest[cpu]",
+     "default request value 2 is greater than default limit value 1"},
+    {"limitranges",
+     "{'spec':{'limits':[{'type':'Container','max':{'cpu':'1'},'default':{'cpu':'2'}}]}}",
+     "spec.limits[0].default[cpu]", "default value 2 is greater than max value 1"},
+    {"limitranges",
+     "{'spec':{'limits':[{'type':'Container','min':{'cpu':'2'},'default':{'cpu':'1'}}]}}",
+     "spec.limits[0].default[cpu]", "min value 2 is greater than default value 1"},
+    {"limitranges", "{'spec':{'limits':[{'type':'Pod','maxLimitRequestRatio':{'cpu':'500m'}}]}}",
+     "spec.limits[0].maxLimitRequestRatio[cpu]", "ratio 500m is less than 1"},
+    {"limitranges",
+     "{'spec':{'limits':[{'type':'Pod','min':{'cpu':'1'},'max':{'cpu':'2'},'maxLimitRequestRatio':"
+     "{'cpu':'3'}}]}}",
+     "spec.limits[0].maxLimitRequestRatio[cpu]", "ratio 3 is greater than max/min = 2.000000"},
+    /* ClusterResourceQuota. */
+    {"clusterresourcequotas", "{'spec':{'selector':null}}", "spec.selector", "Required value"},
+    {"clusterresourcequotas", "{'spec':{'selector':{'labels':null}}}", "spec.selector",
+     "must restrict the selected projects"},
+    {"clusterresourcequotas", "{'spec':{'selector':{'labels':{'matchLabels':null}}}}",
+     "spec.selector.labels", "must restrict the selected projects"},
+    {"clusterresourcequotas", "{'spec':{'selector':{'labels':{'matchLabels':{'-':'a'}}}}}",
+     "spec.selector.labels.matchLabels", "name part"},
+    {"clusterresourcequotas", "{'spec':{'selector':{'annotations':{'a b':'a'}}}}",
+     "spec.selector.annotations", "name part"},
+    {"clusterresourcequotas", "{'spec':{'quota':{'hard':{'wrong':'1'}}}}", "spec.quota.hard[wrong]",
+     "must be a standard resource for quota"},
 };
 
 static const struct api_cause *find(const struct api_causes *c, const char *field)
@@ -537,7 +602,8 @@ static const struct bad bad_changes[] = {
      "spec is immutable after creation"},
     {"persistentvolumeclaims", "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}", "spec",
      "spec is immutable after creation"},
-    {"resourcequotas", "{'spec':{'scopes':['BestEffort']}}", "spec.scopes", "field is immutable"},
+    {"resourcequotas", "{'spec':{'scopes':['NotTerminating']}}", "spec.scopes",
+     "field is immutable"},
 };
 
 static void what_cannot_change_is_said(void **state)
@@ -659,6 +725,9 @@ static void absent_fields_get_their_defaults(void **state)
         {"persistentvolumes", "persistentVolumeReclaimPolicy", "'Retain'"},
         {"persistentvolumes", "volumeMode", "'Filesystem'"},
         {"persistentvolumeclaims", "volumeMode", "'Filesystem'"},
+        {"limitranges", "limits",
+         "[{'type':'Container','max':{'cpu':'1'},'default':{'cpu':'1'},'defaultRequest':{'cpu':'1'"
+         "}}]"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         CLEANUP(json_free) struct json *obj = sample(rows[i].plural);
@@ -830,6 +899,12 @@ static void cells_show_what_kubectl_users_expect(void **state)
                  "'pods':'1'}}}",
                  "x|pods: 1/4, services: 0/3|limits.cpu: 0/2|60m");
     expect_cells("limitranges", "{" BORN "}", "x|60m");
+    expect_cells("clusterresourcequotas",
+                 "{" BORN ",'spec':{'selector':{'labels':{'matchLabels':{'a':'b'}},'annotations':"
+                 "{'c':'d','e':'f'}}}}",
+                 "x|a=b|c=d,e=f");
+    expect_cells("appliedclusterresourcequotas",
+                 "{" BORN ",'spec':{'selector':{'annotations':{'c':'d'}}}}", "x|<none>|c=d");
     expect_cells("componentstatuses",
                  "{'metadata':{'name':'x'},'conditions':[{'type':'Healthy','status':'True',"
                  "'message':'ok'}]}",

@@ -153,8 +153,6 @@ static void kinds_on_which_safety_depends_are_refused(void **state)
     static const struct {
         const char *plural, *body;
     } rows[] = {
-        {"limitranges", "{'metadata':{'name':'x'},'spec':{'limits':[{'type':'Pod'}]}}"},
-        {"resourcequotas", "{'metadata':{'name':'x'},'spec':{'hard':{'pods':'1'}}}"},
         {"validatingadmissionpolicies", "{'metadata':{'name':'x'},'spec':{'validations':[]}}"},
         {"validatingadmissionpolicybindings",
          "{'metadata':{'name':'x'},'spec':{'policyName':'x','validationActions':['Deny']}}"},

@@ -305,6 +305,51 @@ static void any_object_is_described(void **state)
                      "  Warning   OverlappingSubnets   30s (x3)   tenet-master   two...\n");
 }
 
+static void quotas_and_limits_are_described_as_kubectl_does(void **state)
+{
+    struct describe_more more = {0};
+    assert_described("quota",
+                     "{'metadata':{'name':'q','namespace':'red'},'spec':{'scopes':['Terminating'],"
+                     "'scopeSelector':{'matchExpressions':[{'scopeName':'PriorityClass'}]}},"
+                     "'status':{'hard':{'limits.cpu':'2','pods':'4'},'used':{'pods':'1'}}}",
+                     &more,
+                     "Name:       q\n"
+                     "Namespace:  red\n"
+                     "Scopes:     Terminating, PriorityClass\n"
+                     "  Resource     Used   Hard\n"
+                     "  --------     ----   ----\n"
+                     "  limits.cpu   0      2\n"
+                     "  pods         1      4\n");
+    assert_described("limits",
+                     "{'metadata':{'name':'l','namespace':'red'},'spec':{'limits':[{'type':"
+                     "'Container','max':{'cpu':'1'},'default':{'cpu':'1','memory':'1Gi'}}]}}",
+                     &more,
+                     "Name:       l\n"
+                     "Namespace:  red\n"
+                     "  Type        Resource   Min   Max   Default Request   Default Limit   Max "
+                     "Limit/Request Ratio\n"
+                     "  ----        --------   ---   ---   ---------------   -------------   "
+                     "-----------------------\n"
+                     "  Container   cpu        -     1     -                 1               -\n"
+                     "  Container   memory     -     -     -                 1Gi             -\n");
+    assert_described("clusterquota",
+                     "{'metadata':{'name':'c'},'spec':{'selector':{'labels':{'matchLabels':{'a':"
+                     "'b'}},'annotations':{'c':'d'}},'quota':{'hard':{'pods':'4'}}},'status':{"
+                     "'total':{'hard':{'pods':'4'},'used':{'pods':'3'}},'namespaces':[{'namespace':"
+                     "'red'},{'namespace':'blue'}]}}",
+                     &more,
+                     "Name:                 c\n"
+                     "Namespace:            \n"
+                     "Labels:               <none>\n"
+                     "Annotations:          <none>\n"
+                     "Namespaces:           red, blue\n"
+                     "Label Selector:       a=b\n"
+                     "Annotation Selector:  c=d\n"
+                     "  Resource   Used   Hard\n"
+                     "  --------   ----   ----\n"
+                     "  pods       3      4\n");
+}
+
 static void node_and_project_show_what_belongs_to_them(void **state)
 {
     CLEANUP(json_free)
@@ -413,6 +458,7 @@ int main(void)
         cmocka_unit_test(wrong_jsonpath_is_refused),
         cmocka_unit_test(labels_are_words),
         cmocka_unit_test(any_object_is_described),
+        cmocka_unit_test(quotas_and_limits_are_described_as_kubectl_does),
         cmocka_unit_test(node_and_project_show_what_belongs_to_them),
         cmocka_unit_test(errors_read_as_those_of_kubectl),
         cmocka_unit_test(near_words_are_suggested),
