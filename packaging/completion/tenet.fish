@@ -226,6 +226,8 @@ complete -c tenet -n '__tenet_command kubelet' -l resolv-conf -r -F -d 'name ser
 complete -c tenet -n '__tenet_command kubelet' -l cgroup-driver -x -a 'cgroupfs systemd' -d 'how control groups are made; the same as the runtime'\''s; default: cgroupfs'
 complete -c tenet -n '__tenet_command kubelet' -l cgroup-root -x -d 'control group in which kubepods is; default: /'
 complete -c tenet -n '__tenet_command kubelet' -l seccomp-dir -r -F -d 'directory of seccomp profiles of the type Localhost; default: /var/lib/tenet-kubelet/seccomp'
+complete -c tenet -n '__tenet_command kubelet' -l local-volumes-margin -x -d 'what volumes of the class local leave free on the file system of rootDir; default: 1Gi'
+complete -c tenet -n '__tenet_command kubelet' -l recycle-path-prefixes -x -d 'directories below which released hostPath volumes with the policy Recycle are emptied; default: none: no hostPath volume is emptied'
 complete -c tenet -n '__tenet_command kubelet' -l allowed-unsafe-sysctls -x -d 'sysctls that pods may set beside the safe ones; * at the end stands for any rest; default: only safe ones'
 complete -c tenet -n '__tenet_command kubelet' -l max-pods -x -d 'most pods of the node; default: 110'
 complete -c tenet -n '__tenet_command kubelet' -l max-parallel-image-pulls -x -d 'images that are pulled at once; default: 4'

@@ -15,6 +15,7 @@
 #include "kubelet/pods/workers.h"
 #include "kubelet/server/log_rotation.h"
 #include "kubelet/sources/static_pods.h"
+#include "kubelet/storage/storage.h"
 #include "net/loop/config_file.h"
 #include "net/loop/notify.h"
 #include "net/loop/process.h"
@@ -59,6 +60,7 @@ struct kubelet {
     struct lease *lease;
     struct pod_objects *objects;
     struct volumes *volumes;
+    struct storage *storage;
     struct workers *pods;
     struct eviction *eviction;
     struct image_collector *collector;
@@ -356,6 +358,20 @@ static void start_shutdown(struct kubelet *k)
     }
 }
 
+static void start_storage(struct kubelet *k)
+{
+    struct storage_config c = {.loop = k->loop,
+                               .client = k->client,
+                               .recorder = k->recorder,
+                               .node_name = k->cfg->node_name,
+                               .root_dir = k->cfg->root_dir,
+                               .recycle_prefixes = k->cfg->recycle_prefixes,
+                               .node = node_of,
+                               .ctx = k};
+    api_quantity_value(k->cfg->local_margin, 0, &c.margin_bytes, NULL);
+    k->storage = storage_new(&c);
+}
+
 static void start_pods(struct kubelet *k)
 {
     static const struct workers_ops ops = {.services = services_of,
@@ -417,6 +433,7 @@ static void start_pods(struct kubelet *k)
         informer_new(k->client, k->loop, "node.k8s.io/v1", "runtimeclasses", NULL, &class_ops, k);
     informer_set_optional(k->class_informer);
     k->node_informer = informer_new(k->client, k->loop, "v1", "nodes", selector, &node_ops, k);
+    start_storage(k);
 }
 
 static void ask_status(void *ctx);
@@ -745,6 +762,7 @@ static void release(struct kubelet *k)
     image_collector_free(k->collector);
     static_pods_free(k->static_pods);
     workers_free(k->pods);
+    storage_free(k->storage);
     volumes_free(k->volumes);
     pod_objects_free(k->objects);
     if (k->runtime) {

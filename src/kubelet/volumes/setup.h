@@ -33,6 +33,7 @@ int volume_type_of(const struct json *volume, bool in_pv, const struct volume_ty
 struct volume_job {
     const struct volume_type *type;
     char *pods_dir;            /* ROOT/pods, absolute and without links. */
+    char *local_dir;           /* ROOT/local-volumes: volumes of the class "local". */
     char *uid, *name;          /* Names of directories. */
     struct json *source;       /* The value of the type's member. */
     struct json *options;      /* mountOptions of a PersistentVolume; NULL: none. */

@@ -133,6 +133,7 @@ static struct volume_job *job_of(struct volume *vol)
     *j = (struct volume_job){
         .type = vol->type,
         .pods_dir = xstrdup(p->all->pods_dir),
+        .local_dir = xstrdup(p->all->local_dir),
         .uid = xstrdup(p->uid),
         .name = xstrdup(name_of(vol)),
         .source = json_clone(source),
@@ -612,6 +613,7 @@ int volumes_new(struct loop *l, struct api_client *c, const struct pod_objects *
                           .client = c,
                           .objects = objects,
                           .pods_dir = xstrdup(real),
+                          .local_dir = xasprintf("%s/local-volumes", conf->root_dir),
                           .cluster_domain = xstrdup(conf->cluster_domain),
                           .ops = ops,
                           .ctx = ctx,
@@ -648,6 +650,7 @@ struct volumes *volumes_free(struct volumes *v)
     }
     smap_done(&v->pods);
     free(v->pods_dir);
+    free(v->local_dir);
     free(v->cluster_domain);
     free(v);
     return NULL;

@@ -16,7 +16,7 @@ struct volumes {
     struct loop *loop;
     struct api_client *client;
     const struct pod_objects *objects;
-    char *pods_dir, *cluster_domain;
+    char *pods_dir, *local_dir, *cluster_domain;
     const struct volumes_ops *ops;
     void *ctx;
     struct jobs *jobs;
