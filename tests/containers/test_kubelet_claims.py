@@ -6,12 +6,15 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
+import subprocess
 import tempfile
 
 import pytest
 
 import containerd as containerdlib
-from lab import run, wait_for
+import lab as lablib
+from lab import wait_for
 from test_kubelet import NODE, SH, ready
 from test_kubelet_volumes import Volumes
 
@@ -187,3 +190,173 @@ def test_a_released_volume_is_emptied_and_nothing_outside(cluster):
     for name in volumes:
         cluster.kubectl("delete", "pv", name, "--wait=false")
         cluster.kubectl("patch", "pv", name, *MERGE, '{"metadata": {"finalizers": null}}', check=False)
+
+
+class Driver:
+    """tests/unit/kubelet/serve_csi.c, registered with the kubelet."""
+
+    def __init__(self, cluster, name="test.csi.tenet.io", *flags):
+        self.cluster, self.name = cluster, name
+        self.dir = cluster.dir / f"driver-{name}"
+        self.dir.mkdir()
+        for flag in flags:
+            (self.dir / flag).touch()
+        # A socket's path has at most 107 bytes.
+        self.socket = pathlib.Path(tempfile.mkdtemp(prefix="tenet-csi-")) / "csi.sock"
+        self.registration = cluster.dir / "kubelet/plugins_registry" / f"{name}-reg.sock"
+        self.proc = None
+        self.start()
+
+    def start(self):
+        self.proc = subprocess.Popen(self.cluster.inside([
+            lablib.BUILD / "tests/unit/kubelet/serve_csi", self.name, "node-of-driver", self.dir, self.socket, self.registration]),
+            stdout=subprocess.PIPE, text=True, env=lablib.environment())
+        assert self.proc.stdout.readline() == "ready\n"
+
+    def stop(self):
+        if self.proc.poll() is None:
+            self.proc.send_signal(signal.SIGTERM)
+            assert self.proc.wait(30) in (0, -signal.SIGTERM)
+
+    def close(self):
+        with contextlib.suppress(Exception):
+            self.stop()
+        with contextlib.suppress(OSError):
+            self.socket.unlink()
+        self.socket.parent.rmdir()
+
+    def calls(self, method=None):
+        path = self.dir / "calls"
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [c for c in lines if method in (None, c["method"])]
+
+    def volume(self, ident):
+        folder = self.dir / "volumes" / ident
+        folder.mkdir(mode=0o777)
+        folder.chmod(0o777)
+        return folder
+
+    def registered(self):
+        wait_for("the driver in the CSINode", lambda: [d for d in (self.cluster.get("csinode", NODE) or {}).get("spec", {}).get(
+            "drivers") or [] if d["name"] == self.name])
+
+
+def attachment(cluster, driver, handle, **metadata):
+    """The VolumeAttachment of the volume, as an attacher would complete it."""
+    import hashlib
+    name = "csi-" + hashlib.sha256(f"{handle}{driver}{NODE}".encode()).hexdigest()
+    return name, {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name},
+                  "spec": {"attacher": driver, "nodeName": NODE, "source": {"persistentVolumeName": "csi-pv"}}}
+
+
+def test_a_csi_driver_registers_and_goes(cluster):
+    driver = Driver(cluster, "one.csi.tenet.io")
+    try:
+        driver.registered()
+        spec = cluster.get("csinode", NODE)["spec"]
+        assert spec["drivers"] == [{"name": driver.name, "nodeID": "node-of-driver", "topologyKeys": ["test.tenet.io/node"],
+                                    "allocatable": {"count": 7}}]
+        assert cluster.get("csinode", NODE)["metadata"]["ownerReferences"][0]["kind"] == "Node"
+        wait_for("the label", lambda: cluster.get("node", NODE)["metadata"]["labels"].get("test.tenet.io/node") == "node-of-driver")
+        wait_for("the notice", lambda: [c["registered"] for c in driver.calls("NotifyRegistrationStatus")] == [True])
+        driver.stop()
+        wait_for("the driver to be gone", lambda: not cluster.get("csinode", NODE)["spec"].get("drivers"))
+        (driver.dir / "junk-NodeGetInfo").write_bytes(b"\xff" * 4096)
+        driver.start()
+        wait_for("the refusal", lambda: [c for c in driver.calls("NotifyRegistrationStatus") if not c["registered"]])
+        assert "the answer is not as CSI has it" in driver.calls("NotifyRegistrationStatus")[-1]["error"]
+        assert not cluster.get("csinode", NODE)["spec"].get("drivers")
+        (driver.dir / "junk-NodeGetInfo").unlink()
+        driver.registered()  # The kubelet asks again.
+    finally:
+        driver.close()
+    wait_for("the driver to be gone", lambda: not cluster.get("csinode", NODE)["spec"].get("drivers"))
+
+
+def test_a_csi_volume_is_staged_once_and_published_for_each_pod(cluster):
+    driver = Driver(cluster)
+    try:
+        driver.registered()
+        folder = driver.volume("vol-1")
+        cluster.create({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": driver.name},
+                        "spec": {"attachRequired": True, "podInfoOnMount": True, "volumeLifecycleModes": ["Persistent", "Ephemeral"]}})
+        cluster.put("Secret", "csi-keys", {"user": "tenet", "key": "hunter2-csi"})
+        cluster.claim("csi")
+        ref = {"name": "csi-keys", "namespace": "default"}
+        cluster.volume("csi-pv", "csi", mountOptions=["noatime"], csi={
+            "driver": driver.name, "volumeHandle": "vol-1", "fsType": "ext4", "volumeAttributes": {"colour": "red"},
+            "nodeStageSecretRef": ref, "nodePublishSecretRef": ref})
+        cluster.bind("csi", "csi-pv")
+        one = cluster.pod_with("csi-one", "csi", "echo kept > /d/f; sleep 3600")
+        wait_for("the Event", lambda: "the volume is not attached to the node yet" in cluster.events(one).get("FailedMount", ""))
+        name, obj = attachment(cluster, driver.name, "vol-1")
+        if not cluster.get("volumeattachment", name):
+            cluster.create(obj)
+        obj = cluster.get("volumeattachment", name)
+        obj["status"] = {"attached": True, "attachmentMetadata": {"device": "/dev/none"}}
+        cluster.kubectl("replace", "--raw", f"/apis/storage.k8s.io/v1/volumeattachments/{name}/status", "-f", "-", input=json.dumps(obj))
+        cluster.running(one)
+        wait_for("the file", lambda: (folder / "f").exists())
+        stage = driver.calls("NodeStageVolume")[0]
+        assert stage["publishContext"] == {"device": "/dev/none"} and stage["secrets"] == {"user": "tenet", "key": "hunter2-csi"}
+        assert stage["flags"] == ["noatime"] and stage["fsType"] == "ext4" and stage["mode"] == 1
+        assert stage["context"]["colour"] == "red" and stage["context"]["csi.storage.k8s.io/pod.name"] == one
+        two = cluster.pod_with("csi-two", "csi", "cat /d/f; sleep 3600", readOnly=True)
+        cluster.running(two)
+        wait_for("the content", lambda: cluster.output(two) == ["kept"])
+        assert len(driver.calls("NodePublishVolume")) == 2
+        cluster.stop_kubelet()
+        cluster.start_kubelet()
+        driver.registered()
+        cluster.running(two)
+        cluster.delete(one)
+        wait_for("one to be unpublished", lambda: len(driver.calls("NodeUnpublishVolume")) == 1)
+        assert not driver.calls("NodeUnstageVolume")
+        # A driver that is away holds up the end of its pod, and nothing is forgotten.
+        (driver.dir / "fail-NodeUnstageVolume").write_text("14 come back later")
+        cluster.kubectl("delete", "pod", two, "--wait=false")
+        wait_for("unstaging to be tried", lambda: driver.calls("NodeUnstageVolume"))
+        wait_for("the log", lambda: "come back later" in cluster.log())
+        (driver.dir / "fail-NodeUnstageVolume").unlink()
+        wait_for("two to be gone", lambda: not cluster.get("pod", two))
+        wait_for("the mounts to be gone", lambda: not [m for m in cluster.mounts() if "csi" in m])
+        assert not list((cluster.dir / "kubelet/plugins/kubernetes.io/csi" / driver.name).iterdir())
+        assert (folder / "f").read_text() == "kept\n"
+        assert "hunter2-csi" not in cluster.log()
+        # A volume of one pod alone.
+        inline = cluster.pod("csi-inline", {"command": [SH, "-c", "echo own > /d/f; sleep 3600"], "volumeMounts": [{"name": "v", "mountPath": "/d"}]},
+                             volumes=[{"name": "v", "csi": {"driver": driver.name, "volumeAttributes": {"size": "1"}}}])
+        cluster.running(inline)
+        publish = driver.calls("NodePublishVolume")[-1]
+        assert publish["context"]["csi.storage.k8s.io/ephemeral"] == "true" and publish["volume"].startswith("csi-")
+        cluster.delete(inline)
+        wait_for("it to be unpublished", lambda: driver.calls("NodeUnpublishVolume")[-1]["volume"] == publish["volume"])
+        cluster.kubectl("delete", "csidriver", driver.name)
+        cluster.kubectl("delete", "volumeattachment", name, "--wait=false", check=False)
+    finally:
+        driver.close()
+
+
+def test_a_driver_that_hangs_holds_up_its_own_pod_alone(cluster):
+    driver = Driver(cluster, "slow.csi.tenet.io")
+    try:
+        driver.registered()
+        (driver.dir / "hang-NodePublishVolume").touch()
+        cluster.create({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": driver.name},
+                        "spec": {"attachRequired": False, "volumeLifecycleModes": ["Ephemeral"]}})
+        slow = cluster.pod("csi-slow", {"command": ["sleep", "3600"], "volumeMounts": [{"name": "v", "mountPath": "/d"}]},
+                           volumes=[{"name": "v", "csi": {"driver": driver.name}}])
+        wait_for("the call", lambda: driver.calls("NodePublishVolume"))
+        for i in range(6):
+            cluster.running(cluster.pod(f"csi-other-{i}", {"command": ["sleep", "3600"], "volumeMounts": [{"name": "v", "mountPath": "/d"}]},
+                                        volumes=[{"name": "v", "emptyDir": {}}]))
+        assert cluster.status(slow)["phase"] == "Pending"
+        (driver.dir / "hang-NodePublishVolume").unlink()
+        driver.stop()
+        driver.start()
+        cluster.running(slow)
+        for name in [slow] + [f"csi-other-{i}" for i in range(6)]:
+            cluster.delete(name)
+        cluster.kubectl("delete", "csidriver", driver.name)
+    finally:
+        driver.close()

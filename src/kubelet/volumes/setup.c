@@ -2,6 +2,7 @@
 #include "kubelet/volumes/setup.h"
 
 #include "base/mem.h"
+#include "kubelet/csi/mount.h"
 #include "kubelet/volumes/local_dirs.h"
 #include "kubelet/volumes/network_mount.h"
 #include "kubelet/volumes/subpath.h"
@@ -296,6 +297,60 @@ static int set_up_nfs(struct volume_job *j, struct err *e)
     return r < 0 ? r : set_up_network(j, &m, e);
 }
 
+static int set_up_glusterfs(struct volume_job *j, struct err *e)
+{
+    CLEANUP(network_mount_done) struct network_mount m = {0};
+    int r = glusterfs_mount_make(j->source, json_get(j->facts, "endpoints"), j->options,
+                                 j->readonly, &m, e);
+    return r < 0 ? r : set_up_network(j, &m, e);
+}
+
+/* Whether the driver has volumes that belong to one pod. */
+static bool has_ephemeral(const struct json *driver)
+{
+    const struct json *mode;
+    JSON_FOREACH (mode, json_path(driver, "spec", "volumeLifecycleModes", NULL)) {
+        const char *text = json_get_string(mode);
+        if (text && streq(text, "Ephemeral")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int set_up_csi(struct volume_job *j, struct err *e)
+{
+    const struct json *driver = json_get(j->facts, "driver");
+    const struct json *spec = json_get(driver, "spec");
+    struct csi_mount m = {
+        .drivers = j->drivers,
+        .pods_dir = j->pods_dir,
+        .uid = j->uid,
+        .name = j->name,
+        .source = j->source,
+        .ephemeral = !j->in_pv,
+        .readonly = j->readonly,
+        .modes = j->modes,
+        .options = j->options,
+        .publish_context = json_path(j->facts, "attachment", "status", "attachmentMetadata", NULL),
+        .stage_secret = json_get(j->facts, "stageSecret"),
+        .publish_secret = json_get(j->facts, "publishSecret"),
+        .pod_info = json_get_bool(json_get(spec, "podInfoOnMount"), false) ? j->pod_info : NULL,
+        .group_policy = json_get_text(spec, "fsGroupPolicy"),
+        .has_group = j->owner.has_group,
+        .on_root_mismatch = j->on_root_mismatch,
+        .group = j->owner.group};
+    if (m.ephemeral && !has_ephemeral(driver)) {
+        return err_set(e, -EOPNOTSUPP, "volume mode \"Ephemeral\" not supported by driver %.100s",
+                       json_get_text(j->source, "driver"));
+    }
+    int r = csi_mount_up(&m, e);
+    if (r == 0) {
+        j->path = csi_mount_path(j->pods_dir, j->uid, j->name);
+    }
+    return r;
+}
+
 #define GIT_REFUSAL                                                                   \
     "gitRepo volumes are refused, because a repository can run commands on the node " \
     "(CVE-2024-10220); clone it in an init container into an emptyDir"
@@ -312,6 +367,8 @@ static const struct volume_type types[] = {
     {"projected", "kubernetes.io~projected", .set_up = set_up_files, .has_files = true,
      .is_readonly = true},
     {"nfs", "kubernetes.io~nfs", .set_up = set_up_nfs},
+    {"glusterfs", "kubernetes.io~glusterfs", .set_up = set_up_glusterfs, .need = glusterfs_need},
+    {"csi", CSI_PLUGIN_DIR, .set_up = set_up_csi, .need = csi_need},
     {"local", "kubernetes.io~local-volume", .set_up = set_up_local, .only_in_pv = true},
     {"gitRepo", "", .refusal = GIT_REFUSAL},
 };
@@ -361,6 +418,10 @@ void volume_job_free(struct volume_job *j)
         free(j->name);
         json_free(j->source);
         json_free(j->options);
+        json_free(j->modes);
+        json_free(j->facts);
+        json_free(j->pod_info);
+        csi_drivers_unref(j->drivers);
         pod_files_done(&j->files);
         free(j->path);
         free(j);

@@ -5,6 +5,7 @@
 #include "kubelet/volumes/volumes_priv.h"
 
 #include "api/requests.h"
+#include "kubelet/csi/mount.h"
 #include "kubelet/volumes/mountinfo.h"
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"
@@ -33,6 +34,7 @@ struct removal {
 };
 
 static void sync_volume(struct volume *vol);
+static void on_input(void *ctx);
 
 /* ---- state ---- */
 
@@ -122,6 +124,20 @@ static uint64_t memory_max(struct pod_volumes *p, const struct json *source)
     return (uint64_t) least;
 }
 
+/* The context of a CSI driver that wants to know about pods (CSIDriver's podInfoOnMount). */
+static struct json *pod_info_of(const struct volume *vol)
+{
+    const struct json *pod = vol->pod->pod, *meta = json_get(pod, "metadata");
+    const char *account = json_get_text(json_get(pod, "spec"), "serviceAccountName");
+    struct json *info = json_object();
+    json_set_string(info, "csi.storage.k8s.io/pod.name", json_get_text(meta, "name"));
+    json_set_string(info, "csi.storage.k8s.io/pod.namespace", json_get_text(meta, "namespace"));
+    json_set_string(info, "csi.storage.k8s.io/pod.uid", vol->pod->uid);
+    json_set_string(info, "csi.storage.k8s.io/serviceAccount.name", *account ? account : "default");
+    json_set_string(info, "csi.storage.k8s.io/ephemeral", vol->claim ? "false" : "true");
+    return info;
+}
+
 static struct volume_job *job_of(struct volume *vol)
 {
     struct pod_volumes *p = vol->pod;
@@ -137,7 +153,12 @@ static struct volume_job *job_of(struct volume *vol)
         .uid = xstrdup(p->uid),
         .name = xstrdup(name_of(vol)),
         .source = json_clone(source),
+        .in_pv = vol->claim != NULL,
         .options = json_clone(json_get(vol->claim ? holder : NULL, "mountOptions")),
+        .modes = json_clone(json_get(vol->claim ? holder : NULL, "accessModes")),
+        .facts = vol->facts ? json_clone(facts_get(vol->facts)) : NULL,
+        .pod_info = pod_info_of(vol),
+        .drivers = csi_drivers_ref(p->all->drivers),
         .readonly = vol->readonly,
         .on_root_mismatch = streq(json_get_text(context, "fsGroupChangePolicy"), "OnRootMismatch"),
         .memory_max = memory_max(p, source),
@@ -260,6 +281,30 @@ static const struct volume_type *resolve_type(struct volume *vol)
     return vol->type;
 }
 
+/* Whether the objects that the type needs are there. */
+static bool has_facts(struct volume *vol)
+{
+    struct pod_volumes *p = vol->pod;
+    const struct json *holder = vol->claim ? claim_volume(vol->claim) : vol->spec;
+    if (!vol->type->need) {
+        return true;
+    }
+    if (!vol->facts) {
+        struct facts_of of = {.ns = json_path_string(p->pod, "metadata", "namespace", NULL),
+                              .node_name = p->all->node_name,
+                              .source = json_get(holder, vol->type->member),
+                              .in_pv = vol->claim != NULL};
+        vol->facts = facts_new(p->all->loop, p->all->client, &of, vol->type->need, on_input, vol);
+    }
+    if (facts_get(vol->facts)) {
+        return true;
+    }
+    if (facts_failure(vol->facts)) {
+        set_failure(vol, facts_failure(vol->facts));
+    }
+    return false;
+}
+
 static void sync_volume(struct volume *vol)
 {
     struct pod_files files = {0};
@@ -271,7 +316,7 @@ static void sync_volume(struct volume *vol)
         vol->again = true;
         return;
     }
-    if (!resolve_type(vol) || (vol->ready && !vol->type->has_files)) {
+    if (!resolve_type(vol) || (vol->ready && !vol->type->has_files) || !has_facts(vol)) {
         return;
     }
     if (vol->type->has_files) {
@@ -292,13 +337,23 @@ static void sync_volume(struct volume *vol)
     start(vol, j);
 }
 
-/* A token or a claim has changed, or it is time to try again. */
+/* A token, a claim or a further object has changed. */
 static void on_input(void *ctx)
 {
     struct volume *vol = ctx;
     struct pod_volumes *p = vol->pod;
     sync_volume(vol);
     changed(p);
+}
+
+/* It is time to try again, with the objects as they are now. */
+static void on_retry(void *ctx)
+{
+    struct volume *vol = ctx;
+    if (vol->facts && !vol->call) {
+        facts_refresh(vol->facts);
+    }
+    on_input(vol);
 }
 
 static void add_claim(struct volume *vol)
@@ -323,7 +378,7 @@ static void add_volume(struct pod_volumes *p, const struct json *spec)
     struct pod_token_source source;
     *vol = (struct volume){
         .pod = p, .spec = json_clone(spec), .backoff = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS)};
-    vol->retry = loop_timer_new(p->all->loop, on_input, vol);
+    vol->retry = loop_timer_new(p->all->loop, on_retry, vol);
     list_push_back(&p->volumes, &vol->node);
     if (!volume_name_is_safe(name_of(vol))) {
         set_failure(vol, "its name cannot be that of a directory");
@@ -347,6 +402,7 @@ static void volume_free(struct volume *vol)
         token_free(vol->tokens[i]);
     }
     claim_free(vol->claim);
+    facts_free(vol->facts);
     loop_timer_free(vol->retry);
     pod_files_done(&vol->files);
     list_remove(&vol->node);
@@ -406,6 +462,20 @@ void volumes_set_pod(struct volumes *v, const struct json *pod)
     }
 }
 
+void volumes_drivers_changed(struct volumes *v)
+{
+    struct smap_entry *en;
+    SMAP_FOREACH (en, &v->pods) {
+        struct pod_volumes *p = en->value;
+        struct volume *vol;
+        LIST_FOREACH (vol, struct volume, node, &p->volumes) {
+            if (!p->removing && !vol->ready && vol->type && streq(vol->type->member, "csi")) {
+                sync_volume(vol);
+            }
+        }
+    }
+}
+
 void volumes_objects_changed(struct volumes *v, const char *uid)
 {
     struct pod_volumes *p = smap_get(&v->pods, uid);
@@ -448,6 +518,7 @@ static void end_removals(struct volumes *v, const char *uid, int error, const ch
 
 struct removal_job {
     struct volumes *all;
+    struct csi_drivers *drivers;
     char *pods_dir, *uid;
     int error;
     struct err err;
@@ -459,6 +530,8 @@ static void remove_work(void *ctx)
     CLEANUP_FREE char *top = xasprintf("%s/%s", j->pods_dir, j->uid);
     int fd = open(j->pods_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     j->error = fd < 0 ? err_sys(&j->err, -errno, "open %s", j->pods_dir) : 0;
+    j->error =
+        j->error < 0 ? j->error : csi_mount_down_all(j->drivers, j->pods_dir, j->uid, &j->err);
     j->error = j->error < 0 ? j->error : mount_remove_below(top, &j->err);
     j->error = j->error < 0 ? j->error : tree_remove(fd, j->uid, &j->err);
     if (j->error < 0) {
@@ -481,6 +554,7 @@ static void remove_ended(void *ctx)
             pod_free(p);
         }
     }
+    csi_drivers_unref(j->drivers);
     free(j->pods_dir);
     free(j->uid);
     free(j);
@@ -491,8 +565,10 @@ static void try_removal(struct pod_volumes *p)
 {
     if (p->running == 0 && !p->removal_runs) {
         struct removal_job *j = NEW(struct removal_job);
-        *j = (struct removal_job){
-            .all = p->all, .pods_dir = xstrdup(p->all->pods_dir), .uid = xstrdup(p->uid)};
+        *j = (struct removal_job){.all = p->all,
+                                  .drivers = csi_drivers_ref(p->all->drivers),
+                                  .pods_dir = xstrdup(p->all->pods_dir),
+                                  .uid = xstrdup(p->uid)};
         p->removal_runs = true;
         jobs_start(p->all->jobs, remove_work, remove_ended, j);
     }
@@ -615,6 +691,9 @@ int volumes_new(struct loop *l, struct api_client *c, const struct pod_objects *
                           .pods_dir = xstrdup(real),
                           .local_dir = xasprintf("%s/local-volumes", conf->root_dir),
                           .cluster_domain = xstrdup(conf->cluster_domain),
+                          .node_name = xstrdup(conf->node_name ? conf->node_name : ""),
+                          .drivers =
+                              conf->drivers ? csi_drivers_ref(conf->drivers) : csi_drivers_new(),
                           .ops = ops,
                           .ctx = ctx,
                           .jobs = jobs_new(l)};
@@ -651,6 +730,8 @@ struct volumes *volumes_free(struct volumes *v)
     smap_done(&v->pods);
     free(v->pods_dir);
     free(v->local_dir);
+    free(v->node_name);
+    csi_drivers_unref(v->drivers);
     free(v->cluster_domain);
     free(v);
     return NULL;

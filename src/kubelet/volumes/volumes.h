@@ -11,14 +11,17 @@
  * own for each volume, so that a dead file server holds up one pod only (jobs.h). */
 #pragma once
 
+#include "kubelet/csi/drivers.h"
 #include "kubelet/objects.h"
 #include "runtime/runtime_spec.h"
 
 struct volumes;
 
 struct volumes_config {
-    const char *root_dir;       /* "/var/lib/tenet-kubelet"; copied. */
-    const char *cluster_domain; /* "cluster.local"; copied. */
+    const char *root_dir;        /* "/var/lib/tenet-kubelet"; copied. */
+    const char *cluster_domain;  /* "cluster.local"; copied. */
+    const char *node_name;       /* Copied. */
+    struct csi_drivers *drivers; /* The drivers of the node; a reference is added.  NULL: none. */
 };
 
 struct volumes_ops {
@@ -43,6 +46,8 @@ DEFINE_CLEANUP(struct volumes *, volumes_free)
  * is copied.  Without effect when volumes_remove was called for its uid and has not ended.  Read
  * volumes_state afterwards: a pod without volumes is READY at once, without a call of 'changed'. */
 void volumes_set_pod(struct volumes *v, const struct json *pod);
+/* A CSI driver has come: volumes that wait for one are tried at once. */
+void volumes_drivers_changed(struct volumes *v);
 /* An object that the pod refers to has changed (pod_objects_ops): updates the files. */
 void volumes_objects_changed(struct volumes *v, const char *uid);
 

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "kubelet/volumes/claim.h"
+#include "kubelet/volumes/facts.h"
 #include "kubelet/volumes/jobs.h"
 #include "kubelet/volumes/setup.h"
 #include "kubelet/volumes/token.h"
@@ -16,7 +17,8 @@ struct volumes {
     struct loop *loop;
     struct api_client *client;
     const struct pod_objects *objects;
-    char *pods_dir, *local_dir, *cluster_domain;
+    char *pods_dir, *local_dir, *cluster_domain, *node_name;
+    struct csi_drivers *drivers;
     const struct volumes_ops *ops;
     void *ctx;
     struct jobs *jobs;
@@ -36,6 +38,7 @@ struct volume {
     struct json *spec;              /* The member of spec.volumes. */
     const struct volume_type *type; /* NULL: not known yet, or refused. */
     struct claim *claim;            /* NULL: none. */
+    struct facts *facts;            /* NULL: none are needed, or the type is not known yet. */
     struct token **tokens;
     size_t n_tokens;
     struct set_up_call *call; /* The job that runs; NULL: none. */
