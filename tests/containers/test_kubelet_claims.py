@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,7 +15,7 @@ import pytest
 
 import containerd as containerdlib
 import lab as lablib
-from lab import wait_for
+from lab import run, wait_for
 from test_kubelet import NODE, SH, ready
 from test_kubelet_volumes import Volumes
 
@@ -360,3 +361,126 @@ def test_a_driver_that_hangs_holds_up_its_own_pod_alone(cluster):
         cluster.kubectl("delete", "csidriver", driver.name)
     finally:
         driver.close()
+
+
+GLUSTER = """
+set -e
+mount -t tmpfs gluster /run
+mount -t tmpfs gluster /var/lib/glusterd
+mount -t tmpfs gluster /var/log/glusterfs
+mkdir -p /run/gluster {dir}/brick
+mount -t tmpfs gluster {dir}/brick
+mkdir {dir}/brick/b
+glusterd -N --log-file=/var/log/glusterfs/glusterd.log &
+n=0
+until gluster volume info >/dev/null 2>&1; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done
+gluster --mode=script volume create vol {ip}:{dir}/brick/b force
+gluster --mode=script volume start vol
+echo ready
+wait
+"""
+
+
+@pytest.fixture
+def gluster(cluster):
+    """A GlusterFS server with one brick, in namespaces of mounts and processes of its own."""
+    if not shutil.which("glusterd"):
+        pytest.skip("glusterfs-server is not installed")
+    ip, folder = "192.0.2.77", cluster.dir / "gluster"
+    folder.mkdir()
+    run(cluster.inside(["ip", "addr", "add", f"{ip}/32", "dev", "lo"]))
+    # Logs of the client, which is the kubelet's.
+    run(cluster.inside(["mount", "-t", "tmpfs", "gluster", "/var/log/glusterfs"]))
+    proc = subprocess.Popen(cluster.inside(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+                                            GLUSTER.format(ip=ip, dir=folder)]), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        lines = []
+        for line in proc.stdout:
+            lines.append(line)
+            if line == "ready\n":
+                break
+        else:
+            raise AssertionError("".join(lines))
+        yield ip
+    finally:
+        proc.kill()
+        proc.wait()
+        proc.stdout.close()
+        run(cluster.inside(["umount", "-l", "/var/log/glusterfs"]), check=False)
+        run(cluster.inside(["ip", "addr", "del", f"{ip}/32", "dev", "lo"]), check=False)
+
+
+def test_two_pods_share_a_glusterfs_volume(cluster, gluster):
+    """The client is FUSE's, as everywhere; the server is real."""
+    cluster.create({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "gluster"}, "subsets": [
+        {"addresses": [{"ip": gluster}], "ports": [{"port": 1}]}]})
+    cluster.claim("gluster", accessModes=["ReadWriteMany"])
+    cluster.volume("gluster", "gluster", accessModes=["ReadWriteMany"], glusterfs={
+        "endpoints": "gluster", "endpointsNamespace": "default", "path": "vol"})
+    cluster.bind("gluster", "gluster")
+    one = cluster.pod_with("gluster-one", "gluster", "echo shared > /d/f; grep ' /d ' /proc/self/mountinfo; sleep 3600")
+    cluster.running(one)
+    two = cluster.pod_with("gluster-two", "gluster", "while ! cat /d/f; do sleep 0.1; done; touch /d/x || echo read-only; sleep 3600", readOnly=True)
+    cluster.running(two)
+    wait_for("the content", lambda: cluster.output(two)[-1:] == ["read-only"])
+    assert "shared" in cluster.output(two) and "fuse.glusterfs" in cluster.output(one)[0]
+    cluster.stop_kubelet()
+    cluster.start_kubelet()
+    cluster.running(one)
+    for name in (one, two):
+        cluster.delete(name)
+    wait_for("the mounts to be gone", lambda: not [m for m in cluster.mounts() if "glusterfs" in m])
+    cluster.kubectl("delete", "endpoints", "gluster")
+
+
+SHIM = """#!/bin/sh
+# Records the mounts of file servers, and binds a directory instead.
+case "$*" in
+*"-t nfs "*) for a; do printf '%s\\0' "$a" >> {calls}; at="$a"; done; printf '\\n' >> {calls}
+    while [ -e {dir}/hang ]; do sleep 0.1; done
+    exec /bin/mount --bind {dir}/export "$at";;
+esac
+exec /bin/mount "$@"
+"""
+
+
+def test_nfs_is_mounted_by_mount_and_a_server_that_hangs_holds_up_its_own_pods_alone(cluster):
+    """A shim stands for mount(8): the kernel of the test machine may have no NFS."""
+    folder = cluster.dir / "nfs"
+    (folder / "export").mkdir(parents=True)
+    (folder / "export").chmod(0o777)
+    (folder / "bin").mkdir()
+    shim = folder / "bin" / "mount"
+    shim.write_text(SHIM.format(calls=folder / "calls", dir=folder))
+    shim.chmod(0o755)
+    cluster.stop_kubelet()
+    cluster.start_kubelet(env={"PATH": f"{folder}/bin:{os.environ['PATH']}"})
+    try:
+        cluster.claim("nfs")
+        cluster.volume("nfs", "nfs", mountOptions=["nfsvers=4.1", "noatime"], nfs={"server": "nfs.example", "path": "/exports/a"})
+        cluster.bind("nfs", "nfs")
+        one = cluster.pod_with("nfs-one", "nfs", "echo kept > /d/f; sleep 3600")
+        cluster.running(one)
+        argv = (folder / "calls").read_bytes().split(b"\n")[0].decode().split("\0")[:-1]
+        assert argv[:-1] == ["-t", "nfs", "-o", "rw,nfsvers=4.1,noatime", "--", "nfs.example:/exports/a"]
+        assert argv[-1].endswith("/volumes/kubernetes.io~nfs/v")
+        wait_for("the file", lambda: (folder / "export/f").exists())
+        cluster.delete(one)
+        (folder / "hang").touch()
+        slow = cluster.pod_with("nfs-slow", "nfs", "sleep 3600")
+        wait_for("the second mount", lambda: len((folder / "calls").read_bytes().split(b"\n")) == 3)
+        for i in range(6):
+            cluster.running(cluster.pod(f"nfs-other-{i}", {"command": ["sleep", "3600"]}))
+        assert cluster.status(slow)["phase"] == "Pending"
+        (folder / "hang").unlink()
+        cluster.running(slow)
+        for name in [slow] + [f"nfs-other-{i}" for i in range(6)]:
+            cluster.delete(name)
+        # What a tenant writes into a pod is no option of mount(8).
+        bad = cluster.pod("nfs-bad", {"command": ["sleep", "3600"], "volumeMounts": [{"name": "v", "mountPath": "/d"}]},
+                          volumes=[{"name": "v", "nfs": {"server": "--bind", "path": "/"}}])
+        wait_for("the Event", lambda: "nfs: invalid server --bind" in cluster.events(bad).get("FailedMount", ""))
+        cluster.delete(bad)
+    finally:
+        cluster.stop_kubelet()
+        cluster.start_kubelet()
