@@ -306,6 +306,8 @@ def test_a_csi_volume_is_staged_once_and_published_for_each_pod(cluster):
         cluster.running(two)
         wait_for("the content", lambda: cluster.output(two) == ["kept"])
         assert len(driver.calls("NodePublishVolume")) == 2
+        in_use = lambda: cluster.get("node", NODE)["status"].get("volumesInUse", [])  # noqa: E731
+        wait_for("the volume in use", lambda: in_use() == [f"kubernetes.io/csi/{driver.name}^vol-1"])
         cluster.stop_kubelet()
         cluster.start_kubelet()
         driver.registered()
@@ -323,6 +325,7 @@ def test_a_csi_volume_is_staged_once_and_published_for_each_pod(cluster):
         wait_for("the mounts to be gone", lambda: not [m for m in cluster.mounts() if "csi" in m])
         assert not list((cluster.dir / "kubelet/plugins/kubernetes.io/csi" / driver.name).iterdir())
         assert (folder / "f").read_text() == "kept\n"
+        wait_for("the volume not to be in use", lambda: not in_use())
         assert "hunter2-csi" not in cluster.log()
         # A volume of one pod alone.
         inline = cluster.pod("csi-inline", {"command": [SH, "-c", "echo own > /d/f; sleep 3600"], "volumeMounts": [{"name": "v", "mountPath": "/d"}]},
@@ -484,3 +487,36 @@ def test_nfs_is_mounted_by_mount_and_a_server_that_hangs_holds_up_its_own_pods_a
     finally:
         cluster.stop_kubelet()
         cluster.start_kubelet()
+
+
+def test_the_disk_of_a_cloud_is_mounted_by_the_driver_that_replaced_its_plug_in(cluster):
+    """A driver of ours stands for the cloud; the attacher's answer reaches it."""
+    driver = Driver(cluster, "ebs.csi.aws.com")
+    try:
+        driver.registered()
+        driver.volume("vol-0abc")
+        cluster.claim("disk")
+        cluster.volume("csi-pv-disk", "disk", awsElasticBlockStore={"volumeID": "vol-0abc", "fsType": "xfs", "partition": 2})
+        cluster.bind("disk", "csi-pv-disk")
+        pod = cluster.pod_with("disk", "disk", "echo kept > /d/f; sleep 3600")
+        name, obj = attachment(cluster, driver.name, "vol-0abc")
+        obj["spec"]["source"]["persistentVolumeName"] = "csi-pv-disk"
+        wait_for("the Event", lambda: "the volume is not attached to the node yet" in cluster.events(pod).get("FailedMount", ""))
+        if not cluster.get("volumeattachment", name):
+            cluster.create(obj)
+        obj = cluster.get("volumeattachment", name)
+        obj["status"] = {"attached": False, "attachError": {"message": "the disk is attached to another node"}}
+        path = f"/apis/storage.k8s.io/v1/volumeattachments/{name}/status"
+        cluster.kubectl("replace", "--raw", path, "-f", "-", input=json.dumps(obj))
+        wait_for("the Event", lambda: "attached to another node" in cluster.events(pod).get("FailedMount", ""))
+        obj = cluster.get("volumeattachment", name)
+        obj["status"] = {"attached": True, "attachmentMetadata": {"devicePath": "/dev/xvdba"}}
+        cluster.kubectl("replace", "--raw", path, "-f", "-", input=json.dumps(obj))
+        cluster.running(pod)
+        stage = driver.calls("NodeStageVolume")[0]
+        assert stage["volume"] == "vol-0abc" and stage["fsType"] == "xfs" and stage["publishContext"] == {"devicePath": "/dev/xvdba"}
+        assert stage["context"]["partition"] == "2"
+        cluster.delete(pod)
+        cluster.kubectl("delete", "volumeattachment", name, "--wait=false", check=False)
+    finally:
+        driver.close()

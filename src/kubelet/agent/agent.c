@@ -286,6 +286,14 @@ static void volumes_changed(void *ctx, const char *uid)
     }
 }
 
+static void in_use_changed(void *ctx)
+{
+    struct kubelet *k = ctx;
+    if (k->node_status && k->volumes) {
+        node_status_set_volumes(k->node_status, volumes_in_use(k->volumes));
+    }
+}
+
 static void object_changed(void *ctx, const char *uid)
 {
     struct kubelet *k = ctx;
@@ -736,7 +744,8 @@ static int start(struct kubelet *k, struct err *e)
     k->drivers = csi_drivers_new();
     static const struct pod_objects_ops object_ops = {.changed = object_changed};
     static const struct volumes_ops volumes_ops = {.changed = volumes_changed,
-                                                   .allocatable = allocatable_of};
+                                                   .allocatable = allocatable_of,
+                                                   .in_use_changed = in_use_changed};
     struct volumes_config vc = {.root_dir = k->cfg->root_dir,
                                 .cluster_domain = k->cfg->cluster_domain,
                                 .node_name = k->cfg->node_name,

@@ -6,6 +6,7 @@
 
 #include "api/requests.h"
 #include "kubelet/csi/mount.h"
+#include "kubelet/csi/translate.h"
 #include "kubelet/volumes/mountinfo.h"
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"
@@ -134,7 +135,7 @@ static struct json *pod_info_of(const struct volume *vol)
     json_set_string(info, "csi.storage.k8s.io/pod.namespace", json_get_text(meta, "namespace"));
     json_set_string(info, "csi.storage.k8s.io/pod.uid", vol->pod->uid);
     json_set_string(info, "csi.storage.k8s.io/serviceAccount.name", *account ? account : "default");
-    json_set_string(info, "csi.storage.k8s.io/ephemeral", vol->claim ? "false" : "true");
+    json_set_string(info, "csi.storage.k8s.io/ephemeral", vol->persistent ? "false" : "true");
     return info;
 }
 
@@ -143,7 +144,6 @@ static struct volume_job *job_of(struct volume *vol)
     struct pod_volumes *p = vol->pod;
     const struct json *context = json_path(p->pod, "spec", "securityContext", NULL);
     const struct json *holder = vol->claim ? claim_volume(vol->claim) : vol->spec;
-    const struct json *source = json_get(holder, vol->type->member);
     int64_t group = json_get_int_or(json_get(context, "fsGroup"), -1);
     struct volume_job *j = NEW(struct volume_job);
     *j = (struct volume_job){
@@ -152,8 +152,8 @@ static struct volume_job *job_of(struct volume *vol)
         .local_dir = xstrdup(p->all->local_dir),
         .uid = xstrdup(p->uid),
         .name = xstrdup(name_of(vol)),
-        .source = json_clone(source),
-        .in_pv = vol->claim != NULL,
+        .source = json_clone(vol->source),
+        .in_pv = vol->persistent,
         .options = json_clone(json_get(vol->claim ? holder : NULL, "mountOptions")),
         .modes = json_clone(json_get(vol->claim ? holder : NULL, "accessModes")),
         .facts = vol->facts ? json_clone(facts_get(vol->facts)) : NULL,
@@ -161,7 +161,7 @@ static struct volume_job *job_of(struct volume *vol)
         .drivers = csi_drivers_ref(p->all->drivers),
         .readonly = vol->readonly,
         .on_root_mismatch = streq(json_get_text(context, "fsGroupChangePolicy"), "OnRootMismatch"),
-        .memory_max = memory_max(p, source),
+        .memory_max = memory_max(p, vol->source),
         .in_memory = pod_files_is_secret(vol->spec)};
     if (group >= 0 && group < UINT32_MAX) {
         j->owner = (struct atomic_owner){.has_group = true, .group = (gid_t) group};
@@ -275,25 +275,78 @@ static const struct volume_type *resolve_type(struct volume *vol)
         set_failure(vol, failure);
         return NULL;
     }
-    if (!vol->type && volume_type_of(holder, vol->claim != NULL, &vol->type, &e) < 0) {
-        set_failure(vol, e.text);
+    if (vol->type) {
+        return vol->type;
     }
+    /* Volumes of clouds are those of their CSI drivers. */
+    CLEANUP(json_free) struct json *csi = csi_translate(holder);
+    CLEANUP(json_free) struct json *translated = json_object();
+    json_set(translated, "csi", json_clone(csi));
+    if (volume_type_of(csi ? translated : holder, vol->claim != NULL, &vol->type, &e) < 0) {
+        set_failure(vol, e.text);
+        return NULL;
+    }
+    vol->persistent = vol->claim || csi;
+    vol->source = csi ? TAKE(csi) : json_clone(json_get(holder, vol->type->member));
     return vol->type;
+}
+
+/* Notes the volume as one that must not be detached from the node, until the pod's volumes are gone. */
+static void note_in_use(struct volume *vol)
+{
+    struct pod_volumes *p = vol->pod;
+    if (streq(vol->type->member, "csi") && vol->persistent) {
+        CLEANUP_FREE char *name = csi_unique_name(vol->source);
+        json_append(p->in_use, json_string(name));
+        if (p->all->ops->in_use_changed) {
+            p->all->ops->in_use_changed(p->all->ctx);
+        }
+    }
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+struct json *volumes_in_use(const struct volumes *v)
+{
+    struct json *list = json_array();
+    struct smap_entry *en;
+    size_t n = 0, cap = 0;
+    const char **names = NULL;
+    SMAP_FOREACH (en, &v->pods) {
+        const struct pod_volumes *p = en->value;
+        for (size_t i = 0; i < json_count(p->in_use); i++) {
+            names = grow(names, &cap, n + 1, sizeof *names);
+            names[n++] = json_get_string(json_at(p->in_use, i));
+        }
+    }
+    if (n > 0) {
+        qsort(names, n, sizeof *names, compare_texts);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || !streq(names[i], names[i - 1])) {
+            json_append(list, json_string(names[i]));
+        }
+    }
+    free(names);
+    return list;
 }
 
 /* Whether the objects that the type needs are there. */
 static bool has_facts(struct volume *vol)
 {
     struct pod_volumes *p = vol->pod;
-    const struct json *holder = vol->claim ? claim_volume(vol->claim) : vol->spec;
     if (!vol->type->need) {
         return true;
     }
     if (!vol->facts) {
         struct facts_of of = {.ns = json_path_string(p->pod, "metadata", "namespace", NULL),
                               .node_name = p->all->node_name,
-                              .source = json_get(holder, vol->type->member),
-                              .in_pv = vol->claim != NULL};
+                              .source = vol->source,
+                              .in_pv = vol->persistent};
+        note_in_use(vol);
         vol->facts = facts_new(p->all->loop, p->all->client, &of, vol->type->need, on_input, vol);
     }
     if (facts_get(vol->facts)) {
@@ -407,6 +460,7 @@ static void volume_free(struct volume *vol)
     pod_files_done(&vol->files);
     list_remove(&vol->node);
     json_free(vol->spec);
+    json_free(vol->source);
     free(vol->tokens);
     free(vol->path);
     free(vol->failure);
@@ -420,6 +474,7 @@ static struct pod_volumes *pod_new(struct volumes *v, const char *uid)
     struct pod_volumes *p = NEW(struct pod_volumes);
     p->all = v;
     p->uid = xstrdup(uid);
+    p->in_use = json_array();
     list_init(&p->volumes);
     list_init(&p->mounts);
     smap_set(&v->pods, uid, p);
@@ -433,6 +488,10 @@ static void pod_free(struct pod_volumes *p)
         volume_free(vol);
     }
     smap_remove(&p->all->pods, p->uid);
+    if (json_count(p->in_use) && !p->all->closing && p->all->ops->in_use_changed) {
+        p->all->ops->in_use_changed(p->all->ctx);
+    }
+    json_free(p->in_use);
     json_free(p->pod);
     free(p->uid);
     free(p->text);

@@ -30,6 +30,9 @@ struct volumes_ops {
     /* The Node's status.allocatable (borrowed); NULL: not known.  It bounds memory volumes, and is
      * the limit that resourceFieldRef shows for a container without one. */
     const struct json *(*allocatable)(void *ctx);
+    /* volumes_in_use may have changed; NULL: not wanted.  It must not call a function of this header but
+     * that one. */
+    void (*in_use_changed)(void *ctx);
 };
 
 /* Makes ROOT/pods.  'objects' and the client must outlive it.  The caller tells of changed objects by
@@ -61,6 +64,10 @@ enum volumes_phase {
  * NULL when there is no failure; it is valid until the next turn of the loop.  A READY pod has a
  * text when its files could not be updated. */
 enum volumes_phase volumes_state(const struct volumes *v, const char *uid, const char **ret_text);
+
+/* The Node's status.volumesInUse (owned): the attachable volumes of the pods, until those pods' volumes are
+ * removed.  The attach/detach controller detaches none of them. */
+struct json *volumes_in_use(const struct volumes *v);
 
 struct volumes_container {
     const struct json *container; /* A member of the pod, of any of its three lists. */

@@ -37,6 +37,8 @@ struct volume {
     struct pod_volumes *pod;
     struct json *spec;              /* The member of spec.volumes. */
     const struct volume_type *type; /* NULL: not known yet, or refused. */
+    struct json *source;            /* The value of the type's member, when the type is known. */
+    bool persistent;                /* The volume outlives the pod. */
     struct claim *claim;            /* NULL: none. */
     struct facts *facts;            /* NULL: none are needed, or the type is not known yet. */
     struct token **tokens;
@@ -56,8 +58,9 @@ struct pod_volumes {
     char *uid;
     struct json *pod; /* NULL: only its directory is known, which is to be removed. */
     struct list volumes;
-    struct list mounts; /* List of 'struct mount_call'. */
-    size_t running;     /* Jobs that work in the pod's directory. */
+    struct list mounts;  /* List of 'struct mount_call'. */
+    size_t running;      /* Jobs that work in the pod's directory. */
+    struct json *in_use; /* Names of attachable volumes, for the Node's volumesInUse. */
     bool removing, removal_runs;
     char *text; /* What volumes_state returned last. */
 };

@@ -4,6 +4,7 @@
 #include "kubelet/csi/drivers.h"
 #include "kubelet/csi/mount.h"
 #include "kubelet/csi/parts.h"
+#include "kubelet/csi/translate.h"
 #include "kubelet/volumes/facts.h"
 #include "net/loop/process.h"
 #include "wire/grpc.h"
@@ -200,6 +201,44 @@ static void a_volume_waits_for_attachment_and_secrets_in_turn(void **state)
     expect_need(glusterfs_need, &g, "{'endpoints': {}}", "(none)");
 }
 
+static void volumes_of_clouds_are_those_of_their_drivers(void **state)
+{
+    static const struct {
+        const char *volume, *want; /* NULL: it is no cloud's. */
+    } cases[] = {
+        {"{'awsElasticBlockStore': {'volumeID': 'v', 'partition': 2, 'readOnly': true}}",
+         "{'driver': 'ebs.csi.aws.com', 'volumeHandle': 'v', 'fsType': 'ext4', 'volumeAttributes': "
+         "{'partition': '2'}, 'readOnly': true}"},
+        {"{'gcePersistentDisk': {'pdName': 'd', 'fsType': 'xfs'}}",
+         "{'driver': 'pd.csi.storage.gke.io', 'volumeHandle': 'd', 'fsType': 'xfs', 'readOnly': "
+         "false}"},
+        {"{'azureDisk': {'diskName': 'n', 'diskURI': '/u'}}",
+         "{'driver': 'disk.csi.azure.com', 'volumeHandle': '/u', 'fsType': 'ext4', 'readOnly': "
+         "false}"},
+        {"{'cinder': {'volumeID': 'c'}}",
+         "{'driver': 'cinder.csi.openstack.org', 'volumeHandle': 'c', 'fsType': 'ext4', "
+         "'readOnly': false}"},
+        {"{'azureFile': {'secretName': 's', 'shareName': 'sh', 'secretNamespace': 'store'}}",
+         "{'driver': 'file.csi.azure.com', 'volumeHandle': '#s#sh#', 'volumeAttributes': "
+         "{'shareName': 'sh'}, 'nodeStageSecretRef': {'name': 's', 'namespace': 'store'}, "
+         "'readOnly': false}"},
+        {"{'hostPath': {'path': '/'}}", NULL},
+        {"{'cinder': 1}", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *volume = from(cases[i].volume);
+        CLEANUP(json_free) struct json *csi = csi_translate(volume);
+        if (cases[i].want) {
+            assert_json(csi, cases[i].want);
+        } else {
+            assert_null(csi);
+        }
+    }
+    CLEANUP(json_free) struct json *source = from("{'driver': 'd', 'volumeHandle': 'h'}");
+    CLEANUP_FREE char *name = csi_unique_name(source);
+    assert_string_equal(name, "kubernetes.io/csi/d^h");
+}
+
 static void drivers_are_listed_with_topology_and_limit(void **state)
 {
     struct csi_drivers *d = csi_drivers_new();
@@ -255,6 +294,7 @@ int main(void)
         cmocka_unit_test(an_attachment_has_the_name_that_kubernetes_computes),
         cmocka_unit_test(files_go_to_the_group_by_the_policy_of_the_driver),
         cmocka_unit_test(a_volume_waits_for_attachment_and_secrets_in_turn),
+        cmocka_unit_test(volumes_of_clouds_are_those_of_their_drivers),
         cmocka_unit_test(drivers_are_listed_with_topology_and_limit),
         cmocka_unit_test(a_call_of_no_driver_ends_at_once_with_its_method),
     };
