@@ -56,7 +56,7 @@ _tenet() {
     local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns whoami help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create delete describe idle adm token trace flows check dns whoami help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -175,6 +175,8 @@ _tenet() {
     "kubelet --node-lease") values="true false" ;;
     "kubelet --pod-manifest-path") values="@file" ;;
     "kubelet --log-format") values="text json" ;;
+    "csi-controller --csi-address") values="@file" ;;
+    "csi-controller --kubeconfig") values="@file" ;;
     "lab -o" | "lab --output") values="json" ;;
     "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
     "lab --store") values="sqlite etcd" ;;
@@ -257,7 +259,7 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns whoami help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create delete describe idle adm token trace flows check dns whoami help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
@@ -285,6 +287,10 @@ _tenet() {
     "kubelet")
         words=""
         options=" --config --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --runtime --container-runtime-endpoint --root-dir --pod-logs-dir --server-address --healthz-address --tls-cert-file --tls-private-key-file --cluster-dns --cluster-domain --resolv-conf --cgroup-driver --cgroup-root --seccomp-dir --local-volumes-margin --recycle-path-prefixes --allowed-unsafe-sysctls --max-pods --max-parallel-image-pulls --container-log-max-size --container-log-max-files --pod-max-pids --kube-reserved --system-reserved --eviction-hard --eviction-soft --eviction-soft-grace-period --eviction-minimum-reclaim --eviction-pressure-transition-period --eviction-max-pod-grace-period --shutdown-grace-period --shutdown-grace-period-critical-pods --image-gc-high-threshold --image-gc-low-threshold --minimum-image-ttl-duration --pod-infra-container-image --register-node --node-lease --pod-manifest-path --file-check-frequency --manifest-url --manifest-url-header --http-check-frequency --log-format --log-level --help"
+        ;;
+    "csi-controller")
+        words=""
+        options=" --csi-address --kubeconfig --log-level --help"
         ;;
     "lab")
         words="up down status project pod exec node ovs master"

@@ -520,3 +520,65 @@ def test_the_disk_of_a_cloud_is_mounted_by_the_driver_that_replaced_its_plug_in(
         cluster.kubectl("delete", "volumeattachment", name, "--wait=false", check=False)
     finally:
         driver.close()
+
+
+PROVISIONER = {"volume.kubernetes.io/storage-provisioner": "full.csi.tenet.io"}
+
+
+def test_a_csi_volume_is_made_attached_grown_and_deleted(cluster):
+    """The whole life of a volume, by `tenet csi-controller` in place of three sidecars."""
+    driver = Driver(cluster, "full.csi.tenet.io")
+    log = open(cluster.dir / "csi-controller.log", "a")
+    controller = subprocess.Popen(cluster.inside([lablib.TENET, "csi-controller", "--csi-address", driver.socket, "--kubeconfig",
+                                                  cluster.dir / "kubeconfig"]), stdout=log, stderr=log, env=lablib.environment())
+    try:
+        driver.registered()
+        cluster.put("Secret", "csi-make", {"token": "hunter2-make"})
+        prefix = "csi.storage.k8s.io/"
+        cluster.storage_class("full", driver.name, volumeBindingMode="Immediate", allowVolumeExpansion=True, parameters={
+            "kind": "fast", prefix + "fstype": "xfs", prefix + "provisioner-secret-name": "csi-make",
+            prefix + "provisioner-secret-namespace": "${pvc.namespace}"})
+        (driver.dir / "fail-CreateVolume").write_text("8 no room")
+        uid = cluster.claim("full", "full", "2Mi", annotations=PROVISIONER)
+        want = 'failed to provision volume with StorageClass "full": CreateVolume: rpc error: code = resource exhausted desc = no room'
+        wait_for("the Event", lambda: cluster.events("full").get("ProvisioningFailed") == want)
+        (driver.dir / "fail-CreateVolume").unlink()
+        pv = wait_for("the volume", lambda: cluster.get("pv", f"pvc-{uid}"))
+        assert pv["spec"]["csi"] == {"driver": driver.name, "volumeHandle": f"id-pvc-{uid}", "fsType": "xfs",
+                                     "volumeAttributes": {"made-by": "serve_csi"}}
+        assert pv["spec"]["claimRef"]["uid"] == uid and pv["spec"]["capacity"] == {"storage": "2Mi"}
+        create = driver.calls("CreateVolume")[-1]
+        assert create["parameters"] == {"kind": "fast"} and create["secrets"] == {"token": "hunter2-make"} and create["bytes"] == 2 << 20
+        cluster.bind("full", f"pvc-{uid}")
+        pod = cluster.pod_with("full", "full", "echo kept > /d/f; sleep 3600")
+        name, obj = attachment(cluster, driver.name, f"id-pvc-{uid}")
+        obj["spec"]["source"]["persistentVolumeName"] = f"pvc-{uid}"
+        (driver.dir / "fail-ControllerPublishVolume").write_text("9 the volume is attached to another node")
+        if not cluster.get("volumeattachment", name):
+            cluster.kubectl("create", "-f", "-", input=json.dumps(obj), check=False)
+        wait_for("the Event", lambda: "attached to another node" in cluster.events(pod).get("FailedMount", ""))
+        (driver.dir / "fail-ControllerPublishVolume").unlink()
+        cluster.running(pod)
+        assert cluster.get("volumeattachment", name)["metadata"]["finalizers"] == ["external-attacher/" + driver.name.replace("/", "-")]
+        assert driver.calls("NodeStageVolume")[0]["publishContext"] == {"device": "/dev/none", "node": "node-of-driver"}
+        cluster.kubectl("patch", "pvc", "full", *MERGE, '{"spec": {"resources": {"requests": {"storage": "3Mi"}}}}')
+        wait_for("the volume to be larger", lambda: cluster.get("pv", f"pvc-{uid}")["spec"]["capacity"] == {"storage": str(3 << 20)})
+        assert driver.calls("ControllerExpandVolume")[0]["bytes"] == 3 << 20
+        wait_for("the claim to be larger", lambda: cluster.get("pvc", "full")["status"]["capacity"] == {"storage": str(3 << 20)})
+        assert driver.calls("NodeExpandVolume")[0]["bytes"] == 3 << 20
+        assert not [c for c in cluster.get("pvc", "full")["status"].get("conditions", []) if c["type"] == "FileSystemResizePending"]
+        cluster.delete(pod)
+        cluster.kubectl("delete", "volumeattachment", name, "--wait=false", check=False)
+        wait_for("it to be detached", lambda: driver.calls("ControllerUnpublishVolume"))
+        wait_for("the attachment to be gone", lambda: not cluster.get("volumeattachment", name))
+        cluster.release("full", f"pvc-{uid}")
+        wait_for("the volume to be gone", lambda: not cluster.get("pv", f"pvc-{uid}"))
+        assert driver.calls("DeleteVolume")[-1]["volume"] == f"id-pvc-{uid}" and driver.calls("DeleteVolume")[-1]["secrets"]
+        assert not list((driver.dir / "volumes").iterdir())
+        assert "hunter2" not in (cluster.dir / "csi-controller.log").read_text()
+        cluster.kubectl("delete", "sc", "full")
+    finally:
+        controller.send_signal(signal.SIGTERM)
+        assert controller.wait(30) in (0, -signal.SIGTERM)
+        log.close()
+        driver.close()

@@ -111,43 +111,54 @@ static int read_data(const char *dir, struct data *ret, struct err *e)
     return 0;
 }
 
-/* Whether a directory of the pod uses the volume, another one than 'but'. */
-static bool pod_uses(const char *pods_dir, const char *uid, const struct data *want,
-                     const char *but)
+/* The directory of the pod that has the volume (owned), another one than 'but'; NULL: none. */
+static char *find_in_pod(const char *pods_dir, const char *uid, const struct data *want,
+                         const char *but)
 {
     CLEANUP_FREE char *top = xasprintf("%s/%s/volumes/" CSI_PLUGIN_DIR, pods_dir, uid);
     DIR *dir = opendir(top);
     struct dirent *d;
-    bool uses = false;
-    while (dir && !uses && (d = readdir(dir))) {
+    char *found = NULL;
+    while (dir && !found && (d = readdir(dir))) {
         CLEANUP_FREE char *path = xasprintf("%s/%s", top, d->d_name);
         struct data is;
         if (volume_name_is_safe(d->d_name) && !streq(path, but) &&
             read_data(path, &is, NULL) == 0) {
-            uses =
+            bool same =
                 !is.ephemeral && streq(is.driver, want->driver) && streq(is.handle, want->handle);
+            found = same ? xstrdup(path) : NULL;
             data_done(&is);
         }
     }
     if (dir) {
         closedir(dir);
     }
-    return uses;
+    return found;
 }
 
-/* Whether another directory of a pod than 'but' uses the volume. */
-static bool is_used(const char *pods_dir, const struct data *want, const char *but)
+/* The directory of any pod that has the volume (owned), another one than 'but'; NULL: none.  -errno: the pods
+ * cannot be read. */
+static int find_in_pods(const char *pods_dir, const struct data *want, const char *but, char **ret)
 {
     DIR *dir = opendir(pods_dir);
     struct dirent *d;
-    bool used = !dir; /* When it is not known, the volume stays staged. */
-    while (dir && !used && (d = readdir(dir))) {
-        used = volume_name_is_safe(d->d_name) && pod_uses(pods_dir, d->d_name, want, but);
+    char *found = NULL;
+    if (!dir) {
+        return -errno;
     }
-    if (dir) {
-        closedir(dir);
+    while (!found && (d = readdir(dir))) {
+        found = volume_name_is_safe(d->d_name) ? find_in_pod(pods_dir, d->d_name, want, but) : NULL;
     }
-    return used;
+    closedir(dir);
+    *ret = found;
+    return 0;
+}
+
+/* Whether another directory of a pod than 'but' has the volume.  When that is not known, it stays. */
+static bool is_used(const char *pods_dir, const struct data *want, const char *but)
+{
+    CLEANUP_FREE char *found = NULL;
+    return find_in_pods(pods_dir, want, but, &found) < 0 || found;
 }
 
 static bool is_mounted(const char *parent, const char *name)
@@ -391,4 +402,43 @@ int csi_mount_down_all(struct csi_drivers *drivers, const char *pods_dir, const 
         closedir(dir);
     }
     return result;
+}
+
+/* ---- growth ---- */
+
+int csi_mount_expand(struct csi_drivers *drivers, const char *pods_dir, const struct json *spec,
+                     const struct json *source, int64_t bytes, bool *ret_here, struct err *e)
+{
+    struct data want = {.driver = json_get_text(source, "driver"),
+                        .handle = json_get_text(source, "volumeHandle")};
+    CLEANUP(csi_driver_done) struct csi_driver d = {0};
+    CLEANUP_PB_STORE struct pb_store store = PB_STORE_INIT(CSI_STORE_MAX);
+    CLEANUP_FREE char *top = NULL;
+    int r = find_in_pods(pods_dir, &want, "", &top);
+    if (r < 0) {
+        return err_sys(e, r, "read %s", pods_dir);
+    }
+    if (!top) {
+        *ret_here = false;
+        return 0;
+    }
+    CLEANUP_FREE char *target = xasprintf("%s/mount", top);
+    CLEANUP_FREE char *stage = stage_dir(pods_dir, want.driver, want.handle);
+    CLEANUP_FREE char *staging = xasprintf("%s/globalmount", stage);
+    r = csi_drivers_find(drivers, want.driver, &d, e);
+    struct csi_node_expand q = {.id = want.handle,
+                                .path = target,
+                                .required_bytes = bytes,
+                                .staging_path = d.can_stage ? staging : ""};
+    r = r < 0 ? r
+              : csi_capability_make(&store, json_get(spec, "accessModes"), false,
+                                    json_get_text(source, "fsType"), json_get(spec, "mountOptions"),
+                                    d.can_single_writer, &q.capability, e);
+    if (r == 0 && d.can_expand) {
+        r = csi_call(d.endpoint, CSI_NODE_EXPAND, &q, CALL_MS, NULL, NULL, e);
+    }
+    if (r == 0) {
+        *ret_here = true;
+    }
+    return r;
 }

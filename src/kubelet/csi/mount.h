@@ -36,6 +36,10 @@ int csi_mount_down(struct csi_drivers *drivers, const char *pods_dir, const char
 /* The same for all volumes of the pod; the first failure, after all were tried. */
 int csi_mount_down_all(struct csi_drivers *drivers, const char *pods_dir, const char *uid,
                        struct err *e);
+/* Grows the file system of a volume that a pod of this node has, to 'bytes'; 'spec' is of its
+ * PersistentVolume.  '*ret_here': a pod has it, and it is done; false: no pod of this node has it. */
+int csi_mount_expand(struct csi_drivers *drivers, const char *pods_dir, const struct json *spec,
+                     const struct json *source, int64_t bytes, bool *ret_here, struct err *e);
 /* "PODS/UID/volumes/kubernetes.io~csi/NAME/mount" (owned). */
 char *csi_mount_path(const char *pods_dir, const char *uid, const char *name);
 

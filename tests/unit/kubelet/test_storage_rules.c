@@ -171,6 +171,36 @@ static void a_volume_is_emptied_once_by_the_named_node(void **state)
     }
 }
 
+static void a_file_system_grows_when_its_volume_has_the_new_size(void **state)
+{
+#define GROWING(size, status)                                                                   \
+    "{'metadata': {'uid': 'u'}, 'spec': {'resources': {'requests': {'storage': '" size "'}}}, " \
+    "'status': {'conditions': [{'type': 'FileSystemResizePending', 'status': '" status "'}]}}"
+    static const struct {
+        const char *claim, *pv;
+        int64_t want;
+    } cases[] = {
+        {GROWING("3Mi", "True"),
+         "{'spec': {'capacity': {'storage': '3Mi'}, 'claimRef': {'uid': 'u'}}}", 3 << 20},
+        {GROWING("3Mi", "True"),
+         "{'spec': {'capacity': {'storage': '4Mi'}, 'claimRef': {'uid': 'u'}}}", 4 << 20},
+        /* The volume is not larger yet. */
+        {GROWING("3Mi", "True"),
+         "{'spec': {'capacity': {'storage': '2Mi'}, 'claimRef': {'uid': 'u'}}}", 0},
+        {GROWING("3Mi", "False"),
+         "{'spec': {'capacity': {'storage': '3Mi'}, 'claimRef': {'uid': 'u'}}}", 0},
+        {GROWING("3Mi", "True"),
+         "{'spec': {'capacity': {'storage': '3Mi'}, 'claimRef': {'uid': 'other'}}}", 0},
+        {GROWING("3Mi", "True"), "{}", 0},
+        {"{}", "{'spec': {'capacity': {'storage': '3Mi'}}}", 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *claim = from(cases[i].claim);
+        CLEANUP(json_free) struct json *pv = from(cases[i].pv);
+        assert_int_equal(claim_growth(claim, pv), cases[i].want);
+    }
+}
+
 static void only_paths_below_a_prefix_may_be_emptied(void **state)
 {
     static const struct {
@@ -265,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_volume_goes_only_when_it_is_released_with_the_policy_delete),
         cmocka_unit_test(room_is_what_is_free_less_margin_and_reserves),
         cmocka_unit_test(a_volume_is_emptied_once_by_the_named_node),
+        cmocka_unit_test(a_file_system_grows_when_its_volume_has_the_new_size),
         cmocka_unit_test(only_paths_below_a_prefix_may_be_emptied),
         cmocka_unit_test(servers_paths_and_options_cannot_add_options),
         cmocka_unit_test(glusterfs_takes_the_other_addresses_as_backups),
