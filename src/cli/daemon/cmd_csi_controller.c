@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/command.h"
-#include "kubelet/csi/controller.h"
+#include "kubelet/storage/csi_controller.h"
 #include "net/loop/config_file.h"
 #include "net/loop/notify.h"
 

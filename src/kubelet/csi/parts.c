@@ -3,7 +3,7 @@
 
 #include "base/base64.h"
 #include "base/mem.h"
-#include "kubelet/volumes/network_mount.h"
+#include "kubelet/mount_option.h"
 
 #include <openssl/evp.h>
 

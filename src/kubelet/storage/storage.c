@@ -6,11 +6,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "controller/workqueue.h"
-#include "kubelet/csi/mount.h"
-#include "kubelet/csi/provision.h"
 #include "kubelet/csi/translate.h"
+#include "kubelet/storage/csi_provision.h"
 #include "kubelet/storage/recycle.h"
 #include "kubelet/storage/rules.h"
+#include "kubelet/volumes/csi_mount.h"
 #include "kubelet/volumes/jobs.h"
 #include "kubelet/volumes/local_dirs.h"
 

@@ -2,12 +2,12 @@
 #include "kubelet/volumes/network_mount.h"
 
 #include "base/mem.h"
+#include "kubelet/mount_option.h"
 #include "net/loop/process.h"
 
 #include <arpa/inet.h>
 
 #define TIMEOUT_MS 120000
-#define OPTION_MAX 256
 #define SOURCE_MAX 1024
 #define SERVERS_MAX 64
 
@@ -16,17 +16,6 @@ void network_mount_done(struct network_mount *m)
     free(m->source);
     free(m->options);
     *m = (struct network_mount){0};
-}
-
-int mount_option_check(const char *option, struct err *e)
-{
-    size_t n = strlen(option);
-    if (n == 0 || n > OPTION_MAX ||
-        strspn(option, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                       "_-+=.:/@%[]") != n) {
-        return err_set(e, -EINVAL, "invalid mount option \"%.80s\"", option);
-    }
-    return 0;
 }
 
 int mount_options_join(bool readonly, const struct json *options, char **ret, struct err *e)

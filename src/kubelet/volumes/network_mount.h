@@ -19,9 +19,6 @@ static inline UNUSED void network_mount_donep(struct network_mount *m)
     network_mount_done(m);
 }
 
-/* Checks one mount option: letters, digits and "_-+=.:/@%[]", not empty, without a comma, at most 256
- * bytes. */
-int mount_option_check(const char *option, struct err *e);
 /* "ro" or "rw" and the options of the array, with commas between (owned). */
 int mount_options_join(bool readonly, const struct json *options, char **ret, struct err *e);
 

@@ -2,7 +2,7 @@
 #include "kubelet/volumes/setup.h"
 
 #include "base/mem.h"
-#include "kubelet/csi/mount.h"
+#include "kubelet/volumes/csi_mount.h"
 #include "kubelet/volumes/local_dirs.h"
 #include "kubelet/volumes/network_mount.h"
 #include "kubelet/volumes/subpath.h"

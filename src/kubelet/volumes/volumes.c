@@ -5,8 +5,8 @@
 #include "kubelet/volumes/volumes_priv.h"
 
 #include "api/requests.h"
-#include "kubelet/csi/mount.h"
 #include "kubelet/csi/translate.h"
+#include "kubelet/volumes/csi_mount.h"
 #include "kubelet/volumes/mountinfo.h"
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"

@@ -2,9 +2,9 @@
 /* CSI on the node: messages on the wire, parts of requests, and what a volume needs before it is mounted. */
 #include "kubelet/csi/call.h"
 #include "kubelet/csi/drivers.h"
-#include "kubelet/csi/mount.h"
 #include "kubelet/csi/parts.h"
 #include "kubelet/csi/translate.h"
+#include "kubelet/volumes/csi_mount.h"
 #include "kubelet/volumes/facts.h"
 #include "net/loop/process.h"
 #include "wire/grpc.h"

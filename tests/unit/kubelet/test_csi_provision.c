@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions of the controller side of a CSI driver: pure functions. */
-#include "kubelet/csi/provision.h"
+#include "kubelet/storage/csi_provision.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,10 +11,11 @@
 
 #include "json_text.h"
 
-#define CLAIM(notes, spec)                                                                         \
-    "{'metadata': {'name': 'data', 'namespace': 'red', 'uid': 'u-1', 'annotations': {" notes "}}, " \
-    "'spec': {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '2Mi'}}" spec \
-    "}}"
+#define CLAIM(notes, spec)                                                                   \
+    "{'metadata': {'name': 'data', 'namespace': 'red', 'uid': 'u-1', 'annotations': {" notes \
+    "}}, "                                                                                   \
+    "'spec': {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': "      \
+    "'2Mi'}}" spec "}}"
 #define MADE_BY "'volume.kubernetes.io/storage-provisioner': 'a.csi'"
 #define CLASS(rest) "{'metadata': {'name': 'fast'}, 'provisioner': 'a.csi'" rest "}"
 
@@ -111,11 +112,12 @@ static void an_answer_becomes_a_volume_or_is_refused(void **state)
                                      bad[] = {{"zone", "not a label"}};
     static const struct csi_topology places[] = {{{zone, 1}}}, bad_places[] = {{{bad, 1}}};
     CLEANUP(json_free) struct json *claim = from(CLAIM(MADE_BY, ""));
-    CLEANUP(json_free) struct json *class = from(
-        CLASS(", 'parameters': {'csi.storage.k8s.io/node-stage-secret-name': 's', "
-              "'csi.storage.k8s.io/node-stage-secret-namespace': 'x', "
-              "'csi.storage.k8s.io/provisioner-secret-name': 'p', "
-              "'csi.storage.k8s.io/provisioner-secret-namespace': 'y'}"));
+    CLEANUP(json_free)
+    struct json *class =
+        from(CLASS(", 'parameters': {'csi.storage.k8s.io/node-stage-secret-name': 's', "
+                   "'csi.storage.k8s.io/node-stage-secret-namespace': 'x', "
+                   "'csi.storage.k8s.io/provisioner-secret-name': 'p', "
+                   "'csi.storage.k8s.io/provisioner-secret-namespace': 'y'}"));
     struct csi_volume v = {.capacity_bytes = 4 << 20,
                            .id = "id-1",
                            .context = {context, 1},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kubelet/csi/mount.h"
+#include "kubelet/volumes/csi_mount.h"
 
 #include "base/mem.h"
 #include "kubelet/csi/call.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kubelet/csi/provision.h"
+#include "kubelet/storage/csi_provision.h"
 
 #include "api/kind.h"
 #include "api/obj.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kubelet/csi/controller.h"
+#include "kubelet/storage/csi_controller.h"
 
 #include "api/obj.h"
 #include "base/log.h"
@@ -10,8 +10,8 @@
 #include "kubelet/csi/call.h"
 #include "kubelet/csi/drivers.h"
 #include "kubelet/csi/parts.h"
-#include "kubelet/csi/provision.h"
 #include "kubelet/csi/translate.h"
+#include "kubelet/storage/csi_provision.h"
 #include "kubelet/storage/rules.h"
 #include "kubelet/volumes/jobs.h"
 

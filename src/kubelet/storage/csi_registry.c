@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kubelet/csi/registry.h"
+#include "kubelet/storage/csi_registry.h"
 
 #include "api/kind.h"
 #include "api/obj.h"
