@@ -582,3 +582,60 @@ def test_a_csi_volume_is_made_attached_grown_and_deleted(cluster):
         assert controller.wait(30) in (0, -signal.SIGTERM)
         log.close()
         driver.close()
+
+
+RBD = """#!/bin/sh
+# Records the calls of rbd(8); a loop device of a file stands for the image.
+printf '%s ' "$@" >> {dir}/calls; echo >> {dir}/calls
+case "$1" in
+map) cat /proc/self/fd/3 >> {dir}/keys; echo >> {dir}/keys; losetup --find --show {dir}/image > {dir}/device; cat {dir}/device;;
+unmap) losetup -d $(cat {dir}/device);;
+esac
+"""
+
+
+def test_a_block_device_is_attached_once_and_released_with_its_last_pod(cluster):
+    """A shim stands for rbd(8), and a loop device for its image."""
+    folder = cluster.dir / "rbd"
+    (folder / "bin").mkdir(parents=True)
+    shim = folder / "bin" / "rbd"
+    shim.write_text(RBD.format(dir=folder))
+    shim.chmod(0o755)
+    with open(folder / "image", "wb") as f:
+        f.truncate(32 << 20)
+    cluster.stop_kubelet()
+    cluster.start_kubelet(env={"PATH": f"{folder}/bin:{os.environ['PATH']}"})
+    calls = lambda word: [line for line in (folder / "calls").read_text().splitlines() if line.startswith(word)]  # noqa: E731
+    try:
+        cluster.put("Secret", "rbd", {"key": "hunter2-rbd"})
+        cluster.claim("rbd")
+        cluster.volume("rbd", "rbd", rbd={"monitors": ["192.0.2.1:6789"], "image": "img", "pool": "pool", "fsType": "ext4",
+                                          "secretRef": {"name": "rbd", "namespace": "default"}})
+        cluster.bind("rbd", "rbd")
+        one = cluster.pod_with("rbd-one", "rbd", "echo kept > /d/f; sleep 3600")
+        cluster.running(one)
+        assert calls("map") == ["map img --pool pool --id admin -m 192.0.2.1:6789 --keyfile /proc/self/fd/3 "]
+        assert (folder / "keys").read_text() == "hunter2-rbd\n"
+        two = cluster.pod_with("rbd-two", "rbd", "while ! cat /d/f; do sleep 0.1; done; grep ' /d ' /proc/self/mountinfo; sleep 3600")
+        cluster.running(two)
+        wait_for("the mount", lambda: " ext4 " in (cluster.output(two) or [""])[-1])
+        assert len(calls("map")) == 1
+        cluster.stop_kubelet()
+        cluster.start_kubelet(env={"PATH": f"{folder}/bin:{os.environ['PATH']}"})
+        cluster.running(two)
+        cluster.delete(one)
+        assert not calls("unmap")
+        cluster.delete(two)
+        wait_for("the device to be released", lambda: calls("unmap") == ["unmap img --pool pool --id admin "])
+        wait_for("its directory to be gone", lambda: not list((cluster.dir / "kubelet/plugins/kubernetes.io~rbd").iterdir()))
+        again = cluster.pod_with("rbd-again", "rbd", "cat /d/f; sleep 3600")
+        cluster.running(again)
+        wait_for("the content", lambda: cluster.output(again) == ["kept"])
+        cluster.delete(again)
+        wait_for("the device to be released", lambda: len(calls("unmap")) == 2)
+        assert "hunter2-rbd" not in cluster.log()
+    finally:
+        cluster.stop_kubelet()
+        cluster.start_kubelet()
+        for line in run(["losetup", "-j", str(folder / "image"), "-O", "NAME", "-n"], check=False).stdout.split():
+            run(["losetup", "-d", line], check=False)

@@ -55,6 +55,11 @@ static bool need_secret(const struct facts_of *of, const struct json *facts, con
     return *name && need_object(facts, key, "v1", "secrets", *ns ? ns : of->ns, name, ret);
 }
 
+bool secret_need(const struct facts_of *of, const struct json *facts, struct need *ret)
+{
+    return need_secret(of, facts, "secretRef", "secret", ret);
+}
+
 bool csi_need(const struct facts_of *of, const struct json *facts, struct need *ret)
 {
     const char *driver = json_get_text(of->source, "driver");

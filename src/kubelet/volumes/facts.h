@@ -27,6 +27,8 @@ struct need {
 /* Finds what is still needed: true, and '*ret' is the caller's; false: nothing. */
 typedef bool need_fn(const struct facts_of *of, const struct json *facts, struct need *ret);
 need_fn glusterfs_need, csi_need;
+/* The secret that the source names by secretRef, if any. */
+need_fn secret_need;
 
 struct facts;
 /* 'need' (borrowed) is asked until nothing is needed.  'changed' is called when facts_get or facts_failure

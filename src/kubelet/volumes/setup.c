@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kubelet/volumes/setup.h"
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "kubelet/volumes/csi_mount.h"
+#include "kubelet/volumes/device_mount.h"
+#include "kubelet/volumes/key_lock.h"
 #include "kubelet/volumes/local_dirs.h"
 #include "kubelet/volumes/network_mount.h"
 #include "kubelet/volumes/subpath.h"
@@ -305,6 +308,56 @@ static int set_up_glusterfs(struct volume_job *j, struct err *e)
     return r < 0 ? r : set_up_network(j, &m, e);
 }
 
+/* The key of a Secret (owned): its member "key", else its only one; NULL: it has none. */
+static char *key_of(const struct json *secret)
+{
+    const struct json *data = json_get(secret, "data");
+    const char *text = json_get_text(data, "key");
+    struct strbuf b = STRBUF_INIT_MAX(4096);
+    text = *text || json_count(data) != 1 ? text : json_get_string(json_at(data, 0));
+    if (!text || !*text || base64_decode(text, strlen(text), &b) < 0) {
+        strbuf_done(&b);
+        return NULL;
+    }
+    return strbuf_steal(&b);
+}
+
+static int bind_device(struct volume_job *j, int fd, struct err *e)
+{
+    bool mounted;
+    int parent;
+    int r = j->owner.has_group && !j->readonly
+                ? tree_set_group(fd, j->owner.group, j->on_root_mismatch, e)
+                : 0;
+    r = r < 0 ? r : make_target(j, &parent, &mounted, e);
+    if (r == 0) {
+        r = mounted ? 0 : subpath_bind(fd, parent, j->name, e);
+        close(parent);
+    }
+    return r;
+}
+
+/* Mounts a block device once for the node, and binds it for the pod. */
+static int set_up_device(struct volume_job *j, struct err *e)
+{
+    CLEANUP(device_plan_done) struct device_plan p = {0};
+    CLEANUP_FREE char *root = xstrndup(j->pods_dir, strlen(j->pods_dir) - strlen("/pods"));
+    CLEANUP_FREE char *key = key_of(json_get(j->facts, "secret"));
+    struct key_lock *lock;
+    int fd;
+    int r = j->type->plan(j->source, key != NULL, &p, e);
+    r = r < 0 ? r : device_mount(root, j->type->plugin, &p, j->options, key, &fd, &lock, e);
+    if (key) {
+        explicit_bzero(key, strlen(key));
+    }
+    if (r == 0) {
+        r = bind_device(j, fd, e);
+        close(fd);
+        key_lock_release(lock);
+    }
+    return r;
+}
+
 /* Whether the driver has volumes that belong to one pod. */
 static bool has_ephemeral(const struct json *driver)
 {
@@ -368,6 +421,10 @@ static const struct volume_type types[] = {
      .is_readonly = true},
     {"nfs", "kubernetes.io~nfs", .set_up = set_up_nfs},
     {"glusterfs", "kubernetes.io~glusterfs", .set_up = set_up_glusterfs, .need = glusterfs_need},
+    {"iscsi", "kubernetes.io~iscsi", .set_up = set_up_device, .plan = iscsi_plan,
+     .need = secret_need},
+    {"fc", "kubernetes.io~fc", .set_up = set_up_device, .plan = fc_plan},
+    {"rbd", "kubernetes.io~rbd", .set_up = set_up_device, .plan = rbd_plan, .need = secret_need},
     {"csi", CSI_PLUGIN_DIR, .set_up = set_up_csi, .need = csi_need},
     {"local", "kubernetes.io~local-volume", .set_up = set_up_local, .only_in_pv = true},
     {"gitRepo", "", .refusal = GIT_REFUSAL},

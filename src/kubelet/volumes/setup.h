@@ -9,6 +9,7 @@
 
 #include "kubelet/csi/drivers.h"
 #include "kubelet/volumes/atomic_writer.h"
+#include "kubelet/volumes/device_plan.h"
 #include "kubelet/volumes/facts.h"
 #include "pod/files.h"
 
@@ -19,12 +20,13 @@ struct volume_type {
     const char *plugin; /* "kubernetes.io~empty-dir": a directory's name. */
     /* Sets the volume up and stores its path on the node in j->path. */
     int (*set_up)(struct volume_job *j, struct err *e);
-    need_fn *need;       /* Further objects that it needs; NULL: none. */
-    bool has_files;      /* Its files are those of pod_files_make. */
-    bool is_on_host;     /* It has no directory of its own in the pod's. */
-    bool is_readonly;    /* Containers cannot write to it. */
-    bool only_in_pv;     /* A pod cannot name it directly. */
-    const char *refusal; /* Why it is refused; NULL: it is not. */
+    device_plan_fn *plan; /* Of a block device. */
+    need_fn *need;        /* Further objects that it needs; NULL: none. */
+    bool has_files;       /* Its files are those of pod_files_make. */
+    bool is_on_host;      /* It has no directory of its own in the pod's. */
+    bool is_readonly;     /* Containers cannot write to it. */
+    bool only_in_pv;      /* A pod cannot name it directly. */
+    const char *refusal;  /* Why it is refused; NULL: it is not. */
 };
 
 /* The type of a Volume, or of a PersistentVolume's spec ('in_pv').  -EOPNOTSUPP: this kubelet does not

@@ -7,6 +7,7 @@
 #include "api/requests.h"
 #include "kubelet/csi/translate.h"
 #include "kubelet/volumes/csi_mount.h"
+#include "kubelet/volumes/device_mount.h"
 #include "kubelet/volumes/mountinfo.h"
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"
@@ -593,6 +594,8 @@ static void remove_work(void *ctx)
         j->error < 0 ? j->error : csi_mount_down_all(j->drivers, j->pods_dir, j->uid, &j->err);
     j->error = j->error < 0 ? j->error : mount_remove_below(top, &j->err);
     j->error = j->error < 0 ? j->error : tree_remove(fd, j->uid, &j->err);
+    CLEANUP_FREE char *root = xstrndup(j->pods_dir, strlen(j->pods_dir) - strlen("/pods"));
+    j->error = j->error < 0 ? j->error : device_release_unused(root, j->pods_dir, &j->err);
     if (j->error < 0) {
         err_prefix(&j->err, "remove the volumes of pod %s", j->uid);
     }

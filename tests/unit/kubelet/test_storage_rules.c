@@ -3,6 +3,7 @@
 #include "kubelet/storage/rules.h"
 
 #include "base/mem.h"
+#include "kubelet/volumes/device_plan.h"
 #include "kubelet/volumes/local_dirs.h"
 #include "kubelet/volumes/network_mount.h"
 
@@ -286,6 +287,85 @@ static void glusterfs_takes_the_other_addresses_as_backups(void **state)
     assert_string_equal(e.text, "glusterfs: the endpoints g have no address");
 }
 
+/* The command lines, with ";" between. */
+static char *lines_of(const struct json *list)
+{
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    const struct json *line, *word;
+    JSON_FOREACH (line, list) {
+        strbuf_adds(&b, b.size ? ";" : "");
+        JSON_FOREACH (word, line) {
+            strbuf_addf(&b, "%s%s", word_i ? " " : "", json_get_string(word));
+        }
+    }
+    return strbuf_steal(&b);
+}
+
+static void devices_are_attached_by_these_command_lines(void **state)
+{
+    static const struct {
+        device_plan_fn *plan;
+        const char *source;
+        bool key;
+        const char *attach, *detach, *path; /* NULL: refused. */
+    } cases[] = {
+        {iscsi_plan, "{'targetPortal': '192.0.2.1', 'iqn': 'iqn.2026-01.example:disk', 'lun': 3}",
+         false,
+         "iscsiadm -m discoverydb -t sendtargets -p 192.0.2.1:3260 -I default --discover;"
+         "iscsiadm -m node -p 192.0.2.1:3260 -T iqn.2026-01.example:disk -I default --login",
+         "iscsiadm -m node -p 192.0.2.1:3260 -T iqn.2026-01.example:disk -I default --logout;"
+         "iscsiadm -m node -p 192.0.2.1:3260 -T iqn.2026-01.example:disk -I default -o delete",
+         "/dev/disk/by-path/*ip-192.0.2.1:3260-iscsi-iqn.2026-01.example:disk-lun-3"},
+        {iscsi_plan, "{'targetPortal': '--x', 'iqn': 'iqn.x', 'lun': 0}", false, NULL, NULL, NULL},
+        {iscsi_plan, "{'targetPortal': 'a', 'iqn': '../x', 'lun': 0}", false, NULL, NULL, NULL},
+        {iscsi_plan, "{'targetPortal': 'a', 'iqn': 'iqn.x'}", false, NULL, NULL, NULL},
+        {iscsi_plan, "{'targetPortal': 'a', 'iqn': 'iqn.x', 'lun': 0, 'fsType': 'x y'}", false,
+         NULL, NULL, NULL},
+        {iscsi_plan, "{'targetPortal': 'a', 'iqn': 'iqn.x', 'lun': 0, 'chapAuthSession': true}",
+         false, NULL, NULL, NULL},
+        {fc_plan, "{'targetWWNs': ['500a0981891b8dc5'], 'lun': 2}", false, "", "",
+         "/dev/disk/by-path/*-fc-0x500a0981891b8dc5-lun-2"},
+        {fc_plan, "{'wwids': ['3600508b400105e210000900000490000']}", false, "", "",
+         "/dev/disk/by-id/scsi-3600508b400105e210000900000490000"},
+        {fc_plan, "{'targetWWNs': ['*'], 'lun': 2}", false, NULL, NULL, NULL},
+        {fc_plan, "{'wwids': ['../sda']}", false, NULL, NULL, NULL},
+        {fc_plan, "{}", false, NULL, NULL, NULL},
+        {rbd_plan,
+         "{'monitors': ['192.0.2.1:6789', '192.0.2.2'], 'image': 'i', 'pool': 'p', "
+         "'readOnly': true}",
+         true,
+         "rbd map i --pool p --id admin -m 192.0.2.1:6789,192.0.2.2 --keyfile /proc/self/fd/3 "
+         "--read-only",
+         "rbd unmap i --pool p --id admin", "/dev/rbd/p/i"},
+        {rbd_plan, "{'monitors': ['a'], 'image': 'i', 'user': 'u'}", false,
+         "rbd map i --pool rbd --id u -m a --keyring /etc/ceph/keyring",
+         "rbd unmap i --pool rbd --id u", "/dev/rbd/rbd/i"},
+        {rbd_plan, "{'monitors': ['a'], 'image': '--x'}", false, NULL, NULL, NULL},
+        {rbd_plan, "{'monitors': ['a,b'], 'image': 'i'}", false, NULL, NULL, NULL},
+        {rbd_plan, "{'monitors': [], 'image': 'i'}", false, NULL, NULL, NULL},
+        {rbd_plan, "{'monitors': ['a'], 'image': '../i'}", false, NULL, NULL, NULL},
+        {rbd_plan, "{'monitors': ['a'], 'image': 'i', 'keyring': '/a/../b'}", false, NULL, NULL,
+         NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP(json_free) struct json *source = from(cases[i].source);
+        CLEANUP(device_plan_done) struct device_plan p = {0};
+        struct err e = {0};
+        int r = cases[i].plan(source, cases[i].key, &p, &e);
+        if (!cases[i].path) {
+            assert_true(r < 0);
+            continue;
+        }
+        assert_int_equal(r, 0);
+        CLEANUP_FREE char *attach = lines_of(p.attach), *detach = lines_of(p.detach);
+        assert_string_equal(attach, cases[i].attach);
+        assert_string_equal(detach, cases[i].detach);
+        assert_string_equal(p.path, cases[i].path);
+        assert_int_equal(strlen(p.id), 64);
+        assert_int_equal(p.takes_key, cases[i].key);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +378,7 @@ int main(void)
         cmocka_unit_test(a_file_system_grows_when_its_volume_has_the_new_size),
         cmocka_unit_test(only_paths_below_a_prefix_may_be_emptied),
         cmocka_unit_test(servers_paths_and_options_cannot_add_options),
+        cmocka_unit_test(devices_are_attached_by_these_command_lines),
         cmocka_unit_test(glusterfs_takes_the_other_addresses_as_backups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
