@@ -564,7 +564,8 @@ def test_a_csi_volume_is_made_attached_grown_and_deleted(cluster):
         cluster.kubectl("patch", "pvc", "full", *MERGE, '{"spec": {"resources": {"requests": {"storage": "3Mi"}}}}')
         wait_for("the volume to be larger", lambda: cluster.get("pv", f"pvc-{uid}")["spec"]["capacity"] == {"storage": str(3 << 20)})
         assert driver.calls("ControllerExpandVolume")[0]["bytes"] == 3 << 20
-        wait_for("the claim to be larger", lambda: cluster.get("pvc", "full")["status"]["capacity"] == {"storage": str(3 << 20)})
+        # The kubelet looks once a minute.
+        wait_for("the claim to be larger", lambda: cluster.get("pvc", "full")["status"]["capacity"] == {"storage": str(3 << 20)}, 150)
         assert driver.calls("NodeExpandVolume")[0]["bytes"] == 3 << 20
         assert not [c for c in cluster.get("pvc", "full")["status"].get("conditions", []) if c["type"] == "FileSystemResizePending"]
         cluster.delete(pod)

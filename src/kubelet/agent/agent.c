@@ -400,7 +400,6 @@ static void start_storage(struct kubelet *k)
     struct storage_config c = {.loop = k->loop,
                                .client = k->client,
                                .recorder = k->recorder,
-                               .drivers = k->drivers,
                                .node_name = k->cfg->node_name,
                                .root_dir = k->cfg->root_dir,
                                .recycle_prefixes = k->cfg->recycle_prefixes,

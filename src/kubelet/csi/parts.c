@@ -138,3 +138,21 @@ char *csi_attachment_name(const char *handle, const char *driver, const char *no
     CLEANUP_FREE char *hash = csi_hash(text);
     return xasprintf("csi-%s", hash);
 }
+
+struct json *csi_growth_status(bool node_expands, int64_t bytes)
+{
+    struct json *body = json_object(), *status = json_ensure_object(body, "status");
+    struct json *conditions = json_set(status, "conditions", json_array());
+    if (node_expands) {
+        struct json *condition = json_append(conditions, json_object());
+        json_set_string(condition, "type", "FileSystemResizePending");
+        json_set_string(condition, "status", "True");
+        json_set_string(condition, "message",
+                        "Waiting for user to (re-)start a pod to finish file system resize of "
+                        "volume on node.");
+    } else {
+        json_set(json_ensure_object(status, "capacity"), "storage",
+                 json_stringf("%lld", (long long) bytes));
+    }
+    return body;
+}

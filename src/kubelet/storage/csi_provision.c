@@ -371,21 +371,3 @@ int64_t csi_growth_of(const struct json *claim, const struct json *pv, const cha
     }
     return want > bytes ? want : 0;
 }
-
-struct json *csi_growth_status(bool node_expands, int64_t bytes)
-{
-    struct json *body = json_object(), *status = json_ensure_object(body, "status");
-    struct json *conditions = json_set(status, "conditions", json_array());
-    if (node_expands) {
-        struct json *condition = json_append(conditions, json_object());
-        json_set_string(condition, "type", "FileSystemResizePending");
-        json_set_string(condition, "status", "True");
-        json_set_string(condition, "message",
-                        "Waiting for user to (re-)start a pod to finish file system resize of "
-                        "volume on node.");
-    } else {
-        json_set(json_ensure_object(status, "capacity"), "storage",
-                 json_stringf("%lld", (long long) bytes));
-    }
-    return body;
-}

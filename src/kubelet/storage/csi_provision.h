@@ -52,6 +52,3 @@ struct json *csi_attach_status(const struct runtime_pairs *context, const char *
 
 /* The bytes that the claim's volume shall get; 0: it is large enough, or not the driver's. */
 int64_t csi_growth_of(const struct json *claim, const struct json *pv, const char *driver);
-/* The merge patch for the claim's status after the driver grew the volume: its new size, or, when the node has
- * to grow the file system as well, the condition FileSystemResizePending. */
-struct json *csi_growth_status(bool node_expands, int64_t bytes);

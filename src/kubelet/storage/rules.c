@@ -185,25 +185,6 @@ int64_t local_capacity_left(int64_t free_bytes, int64_t margin, int64_t outstand
     return left > outstanding ? left - outstanding : 0;
 }
 
-int64_t claim_growth(const struct json *claim, const struct json *pv)
-{
-    const char *size = json_path_string(pv, "spec", "capacity", "storage", NULL);
-    const char *want = json_path_string(claim, "spec", "resources", "requests", "storage", NULL);
-    const struct json *c;
-    int64_t bytes = 0, requested = 0;
-    bool pending = false;
-    JSON_FOREACH (c, json_path(claim, "status", "conditions", NULL)) {
-        pending |= streq(json_get_text(c, "type"), "FileSystemResizePending") &&
-                   streq(json_get_text(c, "status"), "True");
-    }
-    bool bound = streq_null(json_path_string(pv, "spec", "claimRef", "uid", NULL), obj_uid(claim));
-    /* The condition is written before the volume's new size. */
-    bool ready = pending && bound && size && want &&
-                 api_quantity_value(size, 0, &bytes, NULL) == 0 &&
-                 api_quantity_value(want, 0, &requested, NULL) == 0 && bytes >= requested;
-    return ready ? bytes : 0;
-}
-
 bool recycle_is_due(const struct json *pv, const char *node)
 {
     return is_released(pv, "Recycle") && streq_null(obj_annotation(pv, NOTE_RECYCLE_NODE), node) &&

@@ -42,10 +42,6 @@ struct json *local_capacity_make(const char *ns, const char *class, const struct
  * still take.  At least 0. */
 int64_t local_capacity_left(int64_t free_bytes, int64_t margin, int64_t outstanding);
 
-/* The bytes to which the node shall grow the file system of the claim's volume: the condition
- * FileSystemResizePending says so.  0: nothing is to be done. */
-int64_t claim_growth(const struct json *claim, const struct json *pv);
-
 /* Whether this node shall empty the volume now. */
 bool recycle_is_due(const struct json *pv, const char *node);
 /* Checks that the path of a hostPath volume may be emptied: it is below one of the prefixes (a list

@@ -6,11 +6,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "controller/workqueue.h"
-#include "kubelet/csi/translate.h"
-#include "kubelet/storage/csi_provision.h"
 #include "kubelet/storage/recycle.h"
 #include "kubelet/storage/rules.h"
-#include "kubelet/volumes/csi_mount.h"
 #include "kubelet/volumes/jobs.h"
 #include "kubelet/volumes/local_dirs.h"
 
@@ -28,7 +25,6 @@ LOG_MODULE("storage");
 #define CLAIM_KEY "claim/"
 #define VOLUME_KEY "volume/"
 #define CAPACITY_KEY "capacity/"
-#define GROW_KEY "grow/"
 
 struct storage {
     struct storage_config c;
@@ -36,7 +32,6 @@ struct storage {
     struct informer *claims, *volumes, *classes;
     struct workqueue *queue;
     struct jobs *jobs;
-    struct csi_drivers *drivers;
     struct loop_timer *capacity_timer;
     struct smap used; /* Name of a volume to a size_t: bytes that it took when measured last. */
     struct smap published; /* Name of a class to the bytes that were published last, plus 1. */
@@ -52,8 +47,7 @@ struct task {
     struct json *class;
     char *folder, *name, *prefixes, *root_dir;
     int64_t bytes, margin, outstanding;
-    bool image, here;
-    struct csi_drivers *drivers;
+    bool image;
     struct json *measured; /* Name to bytes. */
     int error;
     struct err err;
@@ -75,7 +69,6 @@ static void task_free(struct task *t)
     json_free(t->object);
     json_free(t->class);
     json_free(t->measured);
-    csi_drivers_unref(t->drivers);
     free(t->folder);
     free(t->root_dir);
     free(t->prefixes);
@@ -170,17 +163,6 @@ static void measured(void *ctx)
     task_free(t);
 }
 
-static void add_growth(void *ctx, const char *key, const struct json *claim)
-{
-    struct storage *s = ctx;
-    const char *volume = json_get_text(json_get(claim, "spec"), "volumeName");
-    const struct json *pv = *volume ? informer_get(s->volumes, volume) : NULL;
-    if (pv && claim_growth(claim, pv) > 0) {
-        CLEANUP_FREE char *work = xasprintf(GROW_KEY "%s", key);
-        workqueue_add(s->queue, work);
-    }
-}
-
 static bool all_synced(const struct storage *s)
 {
     return informer_synced(s->claims) && informer_synced(s->volumes) && informer_synced(s->classes);
@@ -194,8 +176,6 @@ static void on_capacity_timer(void *ctx)
     if (!all_synced(s)) {
         return;
     }
-    /* A pod may have got such a volume meanwhile. */
-    informer_each(s->claims, add_growth, s);
     if (!s->measuring && (!s->measured_ms || now - s->measured_ms >= MEASURE_MS)) {
         struct task *t = task_new(s, NULL);
         t->measured = json_object();
@@ -511,62 +491,6 @@ static void sync_volume(struct storage *s, struct work *w)
     }
 }
 
-/* ---- growing volumes ---- */
-
-static void grow_volume(void *ctx)
-{
-    struct task *t = ctx;
-    const struct json *spec = json_get(t->object, "spec");
-    CLEANUP_FREE char *pods = xasprintf("%s/pods", t->root_dir);
-    CLEANUP_FREE char *real = realpath(pods, NULL);
-    CLEANUP(json_free) struct json *translated = csi_translate(spec);
-    const struct json *source = json_get(spec, "csi");
-    t->error = !real ? err_sys(&t->err, -errno, "resolve %s", pods)
-                     : csi_mount_expand(t->drivers, real, spec, source ? source : translated,
-                                        t->bytes, &t->here, &t->err);
-}
-
-static void grown(void *ctx)
-{
-    struct task *t = ctx;
-    struct storage *s = t->s;
-    const char *key = s->closing ? "" : work_key(t->w) + strlen(GROW_KEY);
-    const struct json *claim = s->closing ? NULL : informer_get(s->claims, key);
-    if (!s->closing && t->error < 0) {
-        if (claim) {
-            claim_event(s, claim, EVENT_WARNING, "FileSystemResizeFailed", t->err.text);
-        }
-        work_retry(t->w, t->error, "grow the file system of a volume", t->err.text);
-    } else if (!s->closing && (!t->here || !claim)) {
-        work_done(t->w);
-    } else if (!s->closing) {
-        CLEANUP(json_free) struct json *patch = csi_growth_status(false, t->bytes);
-        CLEANUP_FREE char *path = api_path("v1", "persistentvolumeclaims", obj_namespace(claim),
-                                           obj_name(claim), "status");
-        claim_event(s, claim, EVENT_NORMAL, "FileSystemResizeSuccessful",
-                    "MountVolume.NodeExpandVolume succeeded for volume");
-        work_request_as(t->w, "PATCH", path, NULL, MERGE, patch, result_stored);
-    }
-    task_free(t);
-}
-
-static void sync_growth(struct storage *s, struct work *w)
-{
-    const struct json *claim = informer_get(s->claims, work_key(w) + strlen(GROW_KEY));
-    const char *volume = json_get_text(json_get(claim, "spec"), "volumeName");
-    const struct json *pv = *volume ? informer_get(s->volumes, volume) : NULL;
-    int64_t bytes = pv ? claim_growth(claim, pv) : 0;
-    if (bytes <= 0) {
-        work_done(w);
-        return;
-    }
-    struct task *t = task_new(s, w);
-    t->object = json_clone(pv);
-    t->bytes = bytes;
-    t->drivers = csi_drivers_ref(s->drivers);
-    jobs_start(s->jobs, grow_volume, grown, t);
-}
-
 static void reconcile(void *ctx, struct work *w, const char *key)
 {
     struct storage *s = ctx;
@@ -574,8 +498,6 @@ static void reconcile(void *ctx, struct work *w, const char *key)
         sync_claim(s, w);
     } else if (str_has_prefix(key, VOLUME_KEY)) {
         sync_volume(s, w);
-    } else if (str_has_prefix(key, GROW_KEY)) {
-        sync_growth(s, w);
     } else {
         sync_capacity(s, w);
     }
@@ -591,7 +513,6 @@ static void claim_changed(void *ctx, const char *key, const struct json *old,
     if (local_claim_is_selected(obj, s->node_name)) {
         workqueue_add(s->queue, work);
     }
-    add_growth(s, key, obj);
 }
 
 static void volume_changed(void *ctx, const char *key, const struct json *old,
@@ -599,14 +520,8 @@ static void volume_changed(void *ctx, const char *key, const struct json *old,
 {
     struct storage *s = ctx;
     CLEANUP_FREE char *work = xasprintf(VOLUME_KEY "%s", key);
-    const struct json *ref = json_path(obj, "spec", "claimRef", NULL);
-    CLEANUP_FREE char *claim =
-        xasprintf("%s/%s", json_get_text(ref, "namespace"), json_get_text(ref, "name"));
     if (local_volume_is_to_go(obj) || recycle_is_due(obj, s->node_name)) {
         workqueue_add(s->queue, work);
-    }
-    if (s->claims && informer_get(s->claims, claim)) {
-        add_growth(s, claim, informer_get(s->claims, claim));
     }
 }
 
@@ -676,7 +591,6 @@ struct storage *storage_new(const struct storage_config *c)
     smap_init(&s->used, NULL);
     smap_init(&s->published, NULL);
     s->jobs = jobs_new(c->loop);
-    s->drivers = csi_drivers_ref(c->drivers);
     s->queue = workqueue_new(c->loop, c->client, PARALLEL, reconcile, s);
     s->capacity_timer = loop_timer_new(c->loop, on_capacity_timer, s);
     s->classes = informer_new(c->client, c->loop, "storage.k8s.io/v1", "storageclasses", NULL,
@@ -699,7 +613,6 @@ struct storage *storage_free(struct storage *s)
         loop_timer_free(s->capacity_timer);
         smap_done(&s->used);
         smap_done(&s->published);
-        csi_drivers_unref(s->drivers);
         free(s->node_name);
         free(s->root_dir);
         free(s->folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the node does for PersistentVolumes beside mounting them in pods: it makes and deletes volumes of
- * the class "local", publishes how much they may still take, empties released volumes with the policy
- * Recycle, and grows the file systems of CSI volumes that were made larger.
+ * the class "local", publishes how much they may still take, and empties released volumes with the
+ * policy Recycle.
  *
  * The state is in the API and in directories; each step can be repeated, so that a restart in its middle
  * goes on.  File systems are touched on threads of jobs.h only: a dead file server holds up its own
@@ -10,7 +10,6 @@
 
 #include "client/client.h"
 #include "controller/recorder.h"
-#include "kubelet/csi/drivers.h"
 
 struct storage;
 
@@ -18,8 +17,7 @@ struct storage_config {
     struct loop *loop;
     struct api_client *client;
     struct recorder *recorder;
-    struct csi_drivers *drivers; /* A reference is added. */
-    const char *node_name;       /* Copied, as all texts. */
+    const char *node_name; /* Copied, as all texts. */
     const char *root_dir;
     const char *recycle_prefixes; /* "/srv/volumes,/tmp"; NULL: no hostPath volume is emptied. */
     int64_t margin_bytes;         /* What volumes leave of the file system. */

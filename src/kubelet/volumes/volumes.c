@@ -214,6 +214,34 @@ static void work(void *ctx)
     volume_job_run(((struct set_up_call *) ctx)->job);
 }
 
+/* The name of the claim (owned); NULL: the volume has none. */
+static char *claim_name_of(const struct volume *vol)
+{
+    const struct json *claim = json_get(vol->spec, "persistentVolumeClaim");
+    if (json_get(vol->spec, "ephemeral")) {
+        return xasprintf("%s-%s", json_path_string(vol->pod->pod, "metadata", "name", NULL),
+                         name_of(vol));
+    }
+    return claim ? xstrdup(json_get_text(claim, "claimName")) : NULL;
+}
+
+static void follow_growth(struct volume *vol)
+{
+    const struct volumes *v = vol->pod->all;
+    CLEANUP_FREE char *claim = claim_name_of(vol);
+    if (claim && !vol->growth && streq(vol->type->member, "csi")) {
+        struct growth_config c = {
+            .loop = v->loop,
+            .client = v->client,
+            .jobs = v->jobs,
+            .drivers = v->drivers,
+            .pods_dir = v->pods_dir,
+            .ns = json_path_string(vol->pod->pod, "metadata", "namespace", NULL),
+            .claim = claim};
+        vol->growth = growth_new(&c);
+    }
+}
+
 static void take_result(struct volume *vol, struct volume_job *j)
 {
     if (j->error < 0) {
@@ -224,6 +252,7 @@ static void take_result(struct volume *vol, struct volume_job *j)
     set_failure(vol, NULL);
     backoff_reset(&vol->backoff);
     vol->ready = true;
+    follow_growth(vol);
     free(vol->path);
     vol->path = xstrdup(j->path);
     pod_files_done(&vol->files);
@@ -416,10 +445,8 @@ static void add_claim(struct volume *vol)
     const struct json *meta = json_get(p->pod, "metadata");
     const struct json *claim = json_get(vol->spec, "persistentVolumeClaim");
     bool own = json_get(vol->spec, "ephemeral") != NULL;
-    if (claim || own) {
-        CLEANUP_FREE char *name =
-            own ? xasprintf("%s-%s", json_get_text(meta, "name"), name_of(vol))
-                : xstrdup(json_get_text(claim, "claimName"));
+    CLEANUP_FREE char *name = claim_name_of(vol);
+    if (name) {
         vol->readonly = json_get_bool(json_get(claim, "readOnly"), false);
         vol->claim = claim_new(p->all->loop, p->all->client, json_get_text(meta, "namespace"), name,
                                own ? p->uid : NULL, on_input, vol);
@@ -457,6 +484,7 @@ static void volume_free(struct volume *vol)
     }
     claim_free(vol->claim);
     facts_free(vol->facts);
+    growth_free(vol->growth);
     loop_timer_free(vol->retry);
     pod_files_done(&vol->files);
     list_remove(&vol->node);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "kubelet/volumes/claim.h"
 #include "kubelet/volumes/facts.h"
+#include "kubelet/volumes/growth.h"
 #include "kubelet/volumes/jobs.h"
 #include "kubelet/volumes/setup.h"
 #include "kubelet/volumes/token.h"
@@ -41,6 +42,7 @@ struct volume {
     bool persistent;                /* The volume outlives the pod. */
     struct claim *claim;            /* NULL: none. */
     struct facts *facts;            /* NULL: none are needed, or the type is not known yet. */
+    struct growth *growth;          /* Of a ready CSI volume of a claim; NULL: none. */
     struct token **tokens;
     size_t n_tokens;
     struct set_up_call *call; /* The job that runs; NULL: none. */

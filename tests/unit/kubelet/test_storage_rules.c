@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "kubelet/volumes/device_plan.h"
+#include "kubelet/volumes/growth.h"
 #include "kubelet/volumes/local_dirs.h"
 #include "kubelet/volumes/network_mount.h"
 
