@@ -49,12 +49,12 @@ struct command {
     int (*run)(int argc, char **argv);   /* argv[0] is the command's name. */
 };
 
-extern const struct command cmd_master, cmd_apiserver, cmd_controllers, cmd_node, cmd_kubelet,
-    cmd_lab, cmd_setup, cmd_collect, cmd_store, cmd_get, cmd_create, cmd_delete, cmd_describe,
-    cmd_process, cmd_deployer, cmd_adm, cmd_token, cmd_trace, cmd_check, cmd_dns, cmd_idle,
-    cmd_flows, cmd_whoami, cmd_rollout, cmd_rollback, cmd_deploy, cmd_scale, cmd_autoscale, cmd_set,
-    cmd_status, cmd_wait, cmd_logs, cmd_edit, cmd_patch, cmd_label, cmd_annotate, cmd_expose,
-    cmd_run;
+extern const struct command cmd_master, cmd_apiserver, cmd_controllers, cmd_csi_controller,
+    cmd_node, cmd_kubelet, cmd_lab, cmd_setup, cmd_collect, cmd_store, cmd_get, cmd_create,
+    cmd_delete, cmd_describe, cmd_process, cmd_deployer, cmd_adm, cmd_token, cmd_trace, cmd_check,
+    cmd_dns, cmd_idle, cmd_flows, cmd_whoami, cmd_rollout, cmd_rollback, cmd_deploy, cmd_scale,
+    cmd_autoscale, cmd_set, cmd_status, cmd_wait, cmd_logs, cmd_edit, cmd_patch, cmd_label,
+    cmd_annotate, cmd_expose, cmd_run;
 
 extern const struct command *const commands[]; /* All commands; ends with NULL. */
 /* Finds a command by its name; NULL: there is none. */

@@ -366,6 +366,7 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-collect.1", NULL},
     {"packaging/man/tenet-controllers.1", NULL},
     {"packaging/man/tenet-create.1", NULL},
+    {"packaging/man/tenet-csi-controller.1", NULL},
     {"packaging/man/tenet-delete.1", NULL},
     {"packaging/man/tenet-deploy.1", NULL},
     {"packaging/man/tenet-describe.1", NULL},

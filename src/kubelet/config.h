@@ -28,6 +28,8 @@ struct kubelet_config {
     char *resolv_conf;
     char *cgroup_driver, *cgroup_root;
     char *seccomp_dir;
+    char *local_margin;     /* A quantity of bytes. */
+    char *recycle_prefixes; /* Directories, with commas between; NULL: none. */
     char **allowed_sysctls; /* NULL ends it; NULL: none. */
     uint32_t max_pods, parallel_pulls;
     char *log_max_size; /* A quantity of bytes. */

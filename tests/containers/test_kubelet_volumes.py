@@ -16,8 +16,8 @@ from test_kubelet import NODE, SH, Cluster, ready
 
 
 class Volumes(Cluster):
-    def start_kubelet(self, *args):
-        super().start_kubelet("--cluster-dns", "10.77.0.1", *args)
+    def start_kubelet(self, *args, **kw):
+        super().start_kubelet("--cluster-dns", "10.77.0.1", *args, **kw)
 
     def put(self, kind, name, data, **more):
         self.kubectl("apply", "-f", "-", input=json.dumps({

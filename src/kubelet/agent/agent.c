@@ -15,6 +15,8 @@
 #include "kubelet/pods/workers.h"
 #include "kubelet/server/log_rotation.h"
 #include "kubelet/sources/static_pods.h"
+#include "kubelet/storage/csi_registry.h"
+#include "kubelet/storage/storage.h"
 #include "net/loop/config_file.h"
 #include "net/loop/notify.h"
 #include "net/loop/process.h"
@@ -58,12 +60,16 @@ struct kubelet {
     char *client_ca; /* PEM; NULL: the kubeconfig has none. */
     struct lease *lease;
     struct pod_objects *objects;
+    struct csi_drivers *drivers;
+    struct csi_registry *registry;
     struct volumes *volumes;
+    struct storage *storage;
     struct workers *pods;
     struct eviction *eviction;
     struct image_collector *collector;
     struct shutdown *shutdown; /* NULL: the host's shutdown does not wait for pods. */
     struct static_pods *static_pods;
+    bool swept;  /* The directories of pods that are gone were removed once. */
     bool listed; /* The API's pods of this node are known. */
     struct informer *pod_informer, *service_informer, *node_informer, *class_informer;
     struct json *services;     /* An array, made anew after a change. */
@@ -149,7 +155,10 @@ static void sweep(void *ctx)
 {
     struct kubelet *k = ctx;
     CLEANUP(json_free) struct json *uids = json_array();
-    image_collector_start(k->collector);
+    if (!k->swept) {
+        k->swept = true;
+        image_collector_start(k->collector);
+    }
     workers_each(k->pods, add_uid, uids);
     const char **v = xcalloc(json_count(uids) + 1, sizeof *v);
     for (size_t i = 0; i < json_count(uids); i++) {
@@ -277,6 +286,14 @@ static void volumes_changed(void *ctx, const char *uid)
     }
 }
 
+static void in_use_changed(void *ctx)
+{
+    struct kubelet *k = ctx;
+    if (k->node_status && k->volumes) {
+        node_status_set_volumes(k->node_status, volumes_in_use(k->volumes));
+    }
+}
+
 static void object_changed(void *ctx, const char *uid)
 {
     struct kubelet *k = ctx;
@@ -356,6 +373,42 @@ static void start_shutdown(struct kubelet *k)
     }
 }
 
+/* A CSI driver has come: pods that wait for it go on, and what an earlier agent left with it is removed. */
+static void drivers_changed(void *ctx)
+{
+    struct kubelet *k = ctx;
+    volumes_drivers_changed(k->volumes);
+    if (k->swept) {
+        sweep(k);
+    }
+}
+
+static void start_storage(struct kubelet *k)
+{
+    struct csi_registry_config rc = {.loop = k->loop,
+                                     .client = k->client,
+                                     .node_name = k->cfg->node_name,
+                                     .root_dir = k->cfg->root_dir,
+                                     .drivers = k->drivers,
+                                     .node = node_of,
+                                     .changed = drivers_changed,
+                                     .ctx = k};
+    struct err e = {0};
+    if (csi_registry_new(&rc, &k->registry, &e) < 0) {
+        log_error("no CSI driver can register", "error=\"%s\"", e.text);
+    }
+    struct storage_config c = {.loop = k->loop,
+                               .client = k->client,
+                               .recorder = k->recorder,
+                               .node_name = k->cfg->node_name,
+                               .root_dir = k->cfg->root_dir,
+                               .recycle_prefixes = k->cfg->recycle_prefixes,
+                               .node = node_of,
+                               .ctx = k};
+    api_quantity_value(k->cfg->local_margin, 0, &c.margin_bytes, NULL);
+    k->storage = storage_new(&c);
+}
+
 static void start_pods(struct kubelet *k)
 {
     static const struct workers_ops ops = {.services = services_of,
@@ -417,6 +470,7 @@ static void start_pods(struct kubelet *k)
         informer_new(k->client, k->loop, "node.k8s.io/v1", "runtimeclasses", NULL, &class_ops, k);
     informer_set_optional(k->class_informer);
     k->node_informer = informer_new(k->client, k->loop, "v1", "nodes", selector, &node_ops, k);
+    start_storage(k);
 }
 
 static void ask_status(void *ctx);
@@ -687,11 +741,15 @@ static int start(struct kubelet *k, struct err *e)
     k->sighup = loop_signal_new(k->loop, SIGHUP, on_hup, k);
     k->recorder = recorder_new(k->loop, k->client, "kubelet");
     recorder_set_delay(k->recorder, EVENT_DELAY_MS);
+    k->drivers = csi_drivers_new();
     static const struct pod_objects_ops object_ops = {.changed = object_changed};
     static const struct volumes_ops volumes_ops = {.changed = volumes_changed,
-                                                   .allocatable = allocatable_of};
+                                                   .allocatable = allocatable_of,
+                                                   .in_use_changed = in_use_changed};
     struct volumes_config vc = {.root_dir = k->cfg->root_dir,
-                                .cluster_domain = k->cfg->cluster_domain};
+                                .cluster_domain = k->cfg->cluster_domain,
+                                .node_name = k->cfg->node_name,
+                                .drivers = k->drivers};
     k->objects = pod_objects_new(k->loop, k->client, &object_ops, k);
     r = volumes_new(k->loop, k->client, k->objects, &vc, &volumes_ops, k, &k->volumes, e);
     if (r < 0) {
@@ -745,7 +803,10 @@ static void release(struct kubelet *k)
     image_collector_free(k->collector);
     static_pods_free(k->static_pods);
     workers_free(k->pods);
+    storage_free(k->storage);
+    csi_registry_free(k->registry);
     volumes_free(k->volumes);
+    csi_drivers_unref(k->drivers);
     pod_objects_free(k->objects);
     if (k->runtime) {
         runtime_free(k->runtime);

@@ -15,7 +15,7 @@ struct node_status {
     struct node_status_config c;
     char *path, *status_path, *ip, *runtime, *trouble;
     bool has_trouble; /* node_status_set_trouble was called. */
-    struct json *images, *hugepages, *allocatable;
+    struct json *images, *hugepages, *allocatable, *volumes;
     struct host_facts host;
     bool pressure[EVICT_CONDITIONS];
     struct json *stored; /* The conditions as last written, for the times of transitions. */
@@ -130,6 +130,7 @@ static struct json *make_status(struct node_status *n)
         json_set_int(json_ensure_object(endpoints, "kubeletEndpoint"), "Port", n->c.port);
     }
     json_set(s, "images", n->images ? json_clone(n->images) : json_array());
+    json_set(s, "volumesInUse", json_count(n->volumes) ? json_clone(n->volumes) : json_null());
     return s;
 }
 
@@ -309,6 +310,16 @@ void node_status_set_images(struct node_status *n, struct json *images)
     n->images = images;
 }
 
+void node_status_set_volumes(struct node_status *n, struct json *names)
+{
+    bool same = json_equal(n->volumes, names);
+    json_free(n->volumes);
+    n->volumes = names;
+    if (!same) {
+        soon(n);
+    }
+}
+
 const struct json *node_status_allocatable(const struct node_status *n)
 {
     return n->allocatable;
@@ -345,6 +356,7 @@ struct node_status *node_status_free(struct node_status *n)
         }
         loop_timer_free(n->timer);
         json_free(n->images);
+        json_free(n->volumes);
         json_free(n->hugepages);
         json_free(n->allocatable);
         json_free(n->stored);

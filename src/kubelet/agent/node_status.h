@@ -32,6 +32,8 @@ void node_status_set_trouble(struct node_status *n, const char *message);
 void node_status_set_pressure(struct node_status *n, const bool pressure[EVICT_CONDITIONS]);
 /* status.images (owned by the callee). */
 void node_status_set_images(struct node_status *n, struct json *images);
+/* status.volumesInUse (owned by the callee). */
+void node_status_set_volumes(struct node_status *n, struct json *names);
 /* The amounts that pods may have. */
 const struct json *node_status_allocatable(const struct node_status *n);
 const struct host_facts *node_status_host(const struct node_status *n);

@@ -16,6 +16,7 @@ void mount_table_done(struct mount_table *t)
         free(t->v[i].path);
         free(t->v[i].fs_type);
         free(t->v[i].source);
+        free(t->v[i].device);
     }
     free(t->v);
     *t = (struct mount_table){0};
@@ -96,6 +97,7 @@ static int parse_line(const char *at, const char *end, struct mount_entry *ret)
     }
     /* The source may be empty. */
     bool has_source = take_field(&at, end, &source);
+    ret->device = xstrndup(head[2].at, head[2].size);
     ret->path = unescape(head[4].at, head[4].size);
     ret->fs_type = unescape(type.at, type.size);
     ret->source = has_source ? unescape(source.at, source.size) : xstrdup("");

@@ -8,6 +8,7 @@
 struct mount_entry {
     uint64_t id, parent;
     char *path, *fs_type, *source; /* Unescaped. */
+    char *device;                  /* "MAJOR:MINOR" of the file system. */
 };
 
 struct mount_table {

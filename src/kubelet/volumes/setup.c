@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kubelet/volumes/setup.h"
 
+#include "base/base64.h"
 #include "base/mem.h"
+#include "kubelet/volumes/csi_mount.h"
+#include "kubelet/volumes/device_mount.h"
+#include "kubelet/volumes/key_lock.h"
+#include "kubelet/volumes/local_dirs.h"
+#include "kubelet/volumes/network_mount.h"
+#include "kubelet/volumes/subpath.h"
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"
 
@@ -16,7 +23,6 @@
 #define FILES_DIR_MODE 0755
 /* More than two versions of the largest volume, each file in whole pages. */
 #define FILES_MEMORY (64 << 20)
-#define NFS_TIMEOUT_MS 120000
 
 /* ---- directories ---- */
 
@@ -217,64 +223,183 @@ static int set_up_host_path(struct volume_job *j, struct err *e)
     return err_set(e, -EINVAL, "%.64s is an invalid type of a hostPath", type);
 }
 
-static int set_up_local(struct volume_job *j, struct err *e)
+/* Makes the directory of the pod on which the volume is mounted.  '*ret_mounted': it is mounted. */
+static int make_target(const struct volume_job *j, int *ret_parent, bool *ret_mounted,
+                       struct err *e)
 {
-    const char *path = json_get_text(j->source, "path");
-    int fd = *path == '/' ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (fd < 0) {
-        return err_sys(e, *path == '/' ? -errno : -EINVAL, "local volume: open the directory %s",
-                       path);
-    }
-    int r = j->owner.has_group && !j->readonly
-                ? tree_set_group(fd, j->owner.group, j->on_root_mismatch, e)
-                : 0;
-    close(fd);
-    j->path = xstrdup(path);
-    return r;
-}
-
-/* Runs mount(8), which knows the helper of NFS and its negotiation. */
-static int set_up_nfs(struct volume_job *j, struct err *e)
-{
-    const char *server = json_get_text(j->source, "server");
-    const char *export = json_get_text(j->source, "path");
-    bool readonly = j->readonly || json_get_bool(json_get(j->source, "readOnly"), false);
-    CLEANUP_STRBUF struct strbuf options = STRBUF_INIT;
-    CLEANUP_STRBUF struct strbuf output = STRBUF_INIT_MAX(1 << 20);
-    const struct json *o;
-    int parent, status = 0;
-    if (!*server || *server == '-' || server[strcspn(server, " \t\n,/")] || *export != '/') {
-        return err_set(e, -EINVAL, "nfs: invalid server %.128s or path %.128s", server, export);
-    }
+    int parent;
     int r = open_parent(j, &parent, e);
     if (r < 0) {
         return r;
     }
     if (mkdirat(parent, j->name, DIR_MODE) < 0 && errno != EEXIST) {
         r = err_sys(e, -errno, "make the directory %s", j->name);
-    }
-    bool mounted = tree_is_mount_point(parent, j->name);
-    close(parent);
-    if (r < 0 || mounted) {
+        close(parent);
         return r;
     }
-    strbuf_adds(&options, readonly ? "ro" : "rw");
-    JSON_FOREACH (o, j->options) {
-        if (json_get_string(o)) {
-            strbuf_addf(&options, ",%s", json_get_string(o));
+    *ret_mounted = tree_is_mount_point(parent, j->name);
+    *ret_parent = parent;
+    return 0;
+}
+
+/* Opens the directory of a local volume: one of the class "local", whose image may have to be mounted, or
+ * any other of the node. */
+static int open_local(const struct volume_job *j, const char *path, int *ret_fd, struct err *e)
+{
+    size_t n = strlen(j->local_dir);
+    const char *name = strncmp(path, j->local_dir, n) == 0 && path[n] == '/' ? path + n + 1 : "";
+    if (local_dir_name_is_valid(name)) {
+        return local_dir_open(j->local_dir, name, ret_fd, e);
+    }
+    int fd = *path == '/' ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        return err_sys(e, *path == '/' ? -errno : -EINVAL, "open the directory %.256s", path);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* Binds the directory that was opened: its path is not looked up again. */
+static int set_up_local(struct volume_job *j, struct err *e)
+{
+    int fd, parent;
+    bool mounted;
+    int r = open_local(j, json_get_text(j->source, "path"), &fd, e);
+    if (r < 0) {
+        return err_prefix(e, "local volume");
+    }
+    r = j->owner.has_group && !j->readonly
+            ? tree_set_group(fd, j->owner.group, j->on_root_mismatch, e)
+            : 0;
+    r = r < 0 ? r : make_target(j, &parent, &mounted, e);
+    if (r == 0) {
+        r = mounted ? 0 : subpath_bind(fd, parent, j->name, e);
+        close(parent);
+    }
+    close(fd);
+    return r;
+}
+
+static int set_up_network(struct volume_job *j, const struct network_mount *m, struct err *e)
+{
+    CLEANUP_FREE char *at = volume_dir(j->pods_dir, j->uid, j->type->plugin, j->name);
+    bool mounted;
+    int parent;
+    int r = make_target(j, &parent, &mounted, e);
+    if (r == 0) {
+        close(parent);
+        r = mounted ? 0 : network_mount_run(m, at, e);
+    }
+    return r;
+}
+
+static int set_up_nfs(struct volume_job *j, struct err *e)
+{
+    CLEANUP(network_mount_done) struct network_mount m = {0};
+    int r = nfs_mount_make(j->source, j->options, j->readonly, &m, e);
+    return r < 0 ? r : set_up_network(j, &m, e);
+}
+
+static int set_up_glusterfs(struct volume_job *j, struct err *e)
+{
+    CLEANUP(network_mount_done) struct network_mount m = {0};
+    int r = glusterfs_mount_make(j->source, json_get(j->facts, "endpoints"), j->options,
+                                 j->readonly, &m, e);
+    return r < 0 ? r : set_up_network(j, &m, e);
+}
+
+/* The key of a Secret (owned): its member "key", else its only one; NULL: it has none. */
+static char *key_of(const struct json *secret)
+{
+    const struct json *data = json_get(secret, "data");
+    const char *text = json_get_text(data, "key");
+    struct strbuf b = STRBUF_INIT_MAX(4096);
+    text = *text || json_count(data) != 1 ? text : json_get_string(json_at(data, 0));
+    if (!text || !*text || base64_decode(text, strlen(text), &b) < 0) {
+        strbuf_done(&b);
+        return NULL;
+    }
+    return strbuf_steal(&b);
+}
+
+static int bind_device(struct volume_job *j, int fd, struct err *e)
+{
+    bool mounted;
+    int parent;
+    int r = j->owner.has_group && !j->readonly
+                ? tree_set_group(fd, j->owner.group, j->on_root_mismatch, e)
+                : 0;
+    r = r < 0 ? r : make_target(j, &parent, &mounted, e);
+    if (r == 0) {
+        r = mounted ? 0 : subpath_bind(fd, parent, j->name, e);
+        close(parent);
+    }
+    return r;
+}
+
+/* Mounts a block device once for the node, and binds it for the pod. */
+static int set_up_device(struct volume_job *j, struct err *e)
+{
+    CLEANUP(device_plan_done) struct device_plan p = {0};
+    CLEANUP_FREE char *root = xstrndup(j->pods_dir, strlen(j->pods_dir) - strlen("/pods"));
+    CLEANUP_FREE char *key = key_of(json_get(j->facts, "secret"));
+    struct key_lock *lock;
+    int fd;
+    int r = j->type->plan(j->source, key != NULL, &p, e);
+    r = r < 0 ? r : device_mount(root, j->type->plugin, &p, j->options, key, &fd, &lock, e);
+    if (key) {
+        explicit_bzero(key, strlen(key));
+    }
+    if (r == 0) {
+        r = bind_device(j, fd, e);
+        close(fd);
+        key_lock_release(lock);
+    }
+    return r;
+}
+
+/* Whether the driver has volumes that belong to one pod. */
+static bool has_ephemeral(const struct json *driver)
+{
+    const struct json *mode;
+    JSON_FOREACH (mode, json_path(driver, "spec", "volumeLifecycleModes", NULL)) {
+        const char *text = json_get_string(mode);
+        if (text && streq(text, "Ephemeral")) {
+            return true;
         }
     }
-    CLEANUP_FREE char *at = volume_dir(j->pods_dir, j->uid, j->type->plugin, j->name);
-    CLEANUP_FREE char *source = xasprintf("%s:%s", server, export);
-    const char *argv[] = {"mount", "-t",   "nfs", "-o", strbuf_cstr(&options),
-                          "--",    source, at,    NULL};
-    struct process_spec spec = PROCESS_SPEC_INIT;
-    spec.argv = argv;
-    r = process_run(&spec, NFS_TIMEOUT_MS, NULL, &output, &status, e);
-    if (r == 0 && status != 0) {
-        const char *text = strbuf_cstr(&output);
-        r = err_set(e, -EIO, "mount %s: %.*s", source, (int) strcspn(text, "\n"),
-                    *text ? text : "mount(8) failed; is nfs-common installed?");
+    return false;
+}
+
+static int set_up_csi(struct volume_job *j, struct err *e)
+{
+    const struct json *driver = json_get(j->facts, "driver");
+    const struct json *spec = json_get(driver, "spec");
+    struct csi_mount m = {
+        .drivers = j->drivers,
+        .pods_dir = j->pods_dir,
+        .uid = j->uid,
+        .name = j->name,
+        .source = j->source,
+        .ephemeral = !j->in_pv,
+        .readonly = j->readonly,
+        .modes = j->modes,
+        .options = j->options,
+        .publish_context = json_path(j->facts, "attachment", "status", "attachmentMetadata", NULL),
+        .stage_secret = json_get(j->facts, "stageSecret"),
+        .publish_secret = json_get(j->facts, "publishSecret"),
+        .pod_info = json_get_bool(json_get(spec, "podInfoOnMount"), false) ? j->pod_info : NULL,
+        .group_policy = json_get_text(spec, "fsGroupPolicy"),
+        .has_group = j->owner.has_group,
+        .on_root_mismatch = j->on_root_mismatch,
+        .group = j->owner.group};
+    if (m.ephemeral && !has_ephemeral(driver)) {
+        return err_set(e, -EOPNOTSUPP, "volume mode \"Ephemeral\" not supported by driver %.100s",
+                       json_get_text(j->source, "driver"));
+    }
+    int r = csi_mount_up(&m, e);
+    if (r == 0) {
+        j->path = csi_mount_path(j->pods_dir, j->uid, j->name);
     }
     return r;
 }
@@ -295,8 +420,13 @@ static const struct volume_type types[] = {
     {"projected", "kubernetes.io~projected", .set_up = set_up_files, .has_files = true,
      .is_readonly = true},
     {"nfs", "kubernetes.io~nfs", .set_up = set_up_nfs},
-    {"local", "kubernetes.io~local-volume", .set_up = set_up_local, .is_on_host = true,
-     .only_in_pv = true},
+    {"glusterfs", "kubernetes.io~glusterfs", .set_up = set_up_glusterfs, .need = glusterfs_need},
+    {"iscsi", "kubernetes.io~iscsi", .set_up = set_up_device, .plan = iscsi_plan,
+     .need = secret_need},
+    {"fc", "kubernetes.io~fc", .set_up = set_up_device, .plan = fc_plan},
+    {"rbd", "kubernetes.io~rbd", .set_up = set_up_device, .plan = rbd_plan, .need = secret_need},
+    {"csi", CSI_PLUGIN_DIR, .set_up = set_up_csi, .need = csi_need},
+    {"local", "kubernetes.io~local-volume", .set_up = set_up_local, .only_in_pv = true},
     {"gitRepo", "", .refusal = GIT_REFUSAL},
 };
 
@@ -340,10 +470,15 @@ void volume_job_free(struct volume_job *j)
 {
     if (j) {
         free(j->pods_dir);
+        free(j->local_dir);
         free(j->uid);
         free(j->name);
         json_free(j->source);
         json_free(j->options);
+        json_free(j->modes);
+        json_free(j->facts);
+        json_free(j->pod_info);
+        csi_drivers_unref(j->drivers);
         pod_files_done(&j->files);
         free(j->path);
         free(j);

@@ -7,7 +7,10 @@
  * a new row. */
 #pragma once
 
+#include "kubelet/csi/drivers.h"
 #include "kubelet/volumes/atomic_writer.h"
+#include "kubelet/volumes/device_plan.h"
+#include "kubelet/volumes/facts.h"
 #include "pod/files.h"
 
 struct volume_job;
@@ -17,11 +20,13 @@ struct volume_type {
     const char *plugin; /* "kubernetes.io~empty-dir": a directory's name. */
     /* Sets the volume up and stores its path on the node in j->path. */
     int (*set_up)(struct volume_job *j, struct err *e);
-    bool has_files;      /* Its files are those of pod_files_make. */
-    bool is_on_host;     /* It has no directory of its own in the pod's. */
-    bool is_readonly;    /* Containers cannot write to it. */
-    bool only_in_pv;     /* A pod cannot name it directly. */
-    const char *refusal; /* Why it is refused; NULL: it is not. */
+    device_plan_fn *plan; /* Of a block device. */
+    need_fn *need;        /* Further objects that it needs; NULL: none. */
+    bool has_files;       /* Its files are those of pod_files_make. */
+    bool is_on_host;      /* It has no directory of its own in the pod's. */
+    bool is_readonly;     /* Containers cannot write to it. */
+    bool only_in_pv;      /* A pod cannot name it directly. */
+    const char *refusal;  /* Why it is refused; NULL: it is not. */
 };
 
 /* The type of a Volume, or of a PersistentVolume's spec ('in_pv').  -EOPNOTSUPP: this kubelet does not
@@ -32,10 +37,16 @@ int volume_type_of(const struct json *volume, bool in_pv, const struct volume_ty
 /* The input and the result of a set-up.  The owner is the thread, from the start to the end. */
 struct volume_job {
     const struct volume_type *type;
-    char *pods_dir;            /* ROOT/pods, absolute and without links. */
-    char *uid, *name;          /* Names of directories. */
-    struct json *source;       /* The value of the type's member. */
-    struct json *options;      /* mountOptions of a PersistentVolume; NULL: none. */
+    char *pods_dir;        /* ROOT/pods, absolute and without links. */
+    char *local_dir;       /* ROOT/local-volumes: volumes of the class "local". */
+    char *uid, *name;      /* Names of directories. */
+    struct json *source;   /* The value of the type's member. */
+    bool in_pv;            /* The source is of a PersistentVolume. */
+    struct json *options;  /* mountOptions of a PersistentVolume; NULL: none. */
+    struct json *modes;    /* accessModes of a PersistentVolume; NULL: none. */
+    struct json *facts;    /* Objects that the type needs; NULL: none. */
+    struct json *pod_info; /* What a CSI driver may be told about the pod. */
+    struct csi_drivers *drivers;
     bool readonly;             /* Of a claim. */
     struct atomic_owner owner; /* fsGroup. */
     bool on_root_mismatch;

@@ -219,6 +219,35 @@ int tree_remove(int dir_fd, const char *name, struct err *e)
     return r;
 }
 
+static bool is_in(const char *const *list, const char *name)
+{
+    for (; list && *list; list++) {
+        if (streq(*list, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int tree_empty(int dir_fd, const char *const *keep, struct err *e)
+{
+    int fd;
+    struct err own;
+    e = e ? e : &own;
+    int r = tree_open_dir(dir_fd, ".", &fd, e);
+    struct level *l = r < 0 ? NULL : level_new(fd, ".", e);
+    if (!l) {
+        return e->code;
+    }
+    list_init(&l->node);
+    const char *member;
+    while (r == 0 && (member = next_name(l, &r, e))) {
+        r = is_in(keep, member) ? 0 : tree_remove(dir_fd, member, e);
+    }
+    level_free(l);
+    return r;
+}
+
 /* ---- ownership ---- */
 
 /* Changes what the descriptor (opened with O_PATH) refers to, never a link's target. */

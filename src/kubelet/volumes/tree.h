@@ -23,6 +23,10 @@ bool tree_is_mount_point(int dir_fd, const char *name);
  * which stays with all that it has.  0 when 'name' is absent. */
 int tree_remove(int dir_fd, const char *name, struct err *e);
 
+/* Removes all members of the directory 'dir_fd' but those whose name is in 'keep' (NULL ends it; NULL:
+ * none), hidden ones among them; the directory stays.  Errors as tree_remove. */
+int tree_empty(int dir_fd, const char *const *keep, struct err *e);
+
 /* Gives everything below and including the directory 'dir_fd' to the group: mode |= 0660, for
  * directories also 02110, as the kubelet's SetVolumeOwnership does.  'if_root_differs'
  * (fsGroupChangePolicy OnRootMismatch): nothing is done when the directory itself is right. */

@@ -5,6 +5,9 @@
 #include "kubelet/volumes/volumes_priv.h"
 
 #include "api/requests.h"
+#include "kubelet/csi/translate.h"
+#include "kubelet/volumes/csi_mount.h"
+#include "kubelet/volumes/device_mount.h"
 #include "kubelet/volumes/mountinfo.h"
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"
@@ -33,6 +36,7 @@ struct removal {
 };
 
 static void sync_volume(struct volume *vol);
+static void on_input(void *ctx);
 
 /* ---- state ---- */
 
@@ -122,24 +126,43 @@ static uint64_t memory_max(struct pod_volumes *p, const struct json *source)
     return (uint64_t) least;
 }
 
+/* The context of a CSI driver that wants to know about pods (CSIDriver's podInfoOnMount). */
+static struct json *pod_info_of(const struct volume *vol)
+{
+    const struct json *pod = vol->pod->pod, *meta = json_get(pod, "metadata");
+    const char *account = json_get_text(json_get(pod, "spec"), "serviceAccountName");
+    struct json *info = json_object();
+    json_set_string(info, "csi.storage.k8s.io/pod.name", json_get_text(meta, "name"));
+    json_set_string(info, "csi.storage.k8s.io/pod.namespace", json_get_text(meta, "namespace"));
+    json_set_string(info, "csi.storage.k8s.io/pod.uid", vol->pod->uid);
+    json_set_string(info, "csi.storage.k8s.io/serviceAccount.name", *account ? account : "default");
+    json_set_string(info, "csi.storage.k8s.io/ephemeral", vol->persistent ? "false" : "true");
+    return info;
+}
+
 static struct volume_job *job_of(struct volume *vol)
 {
     struct pod_volumes *p = vol->pod;
     const struct json *context = json_path(p->pod, "spec", "securityContext", NULL);
     const struct json *holder = vol->claim ? claim_volume(vol->claim) : vol->spec;
-    const struct json *source = json_get(holder, vol->type->member);
     int64_t group = json_get_int_or(json_get(context, "fsGroup"), -1);
     struct volume_job *j = NEW(struct volume_job);
     *j = (struct volume_job){
         .type = vol->type,
         .pods_dir = xstrdup(p->all->pods_dir),
+        .local_dir = xstrdup(p->all->local_dir),
         .uid = xstrdup(p->uid),
         .name = xstrdup(name_of(vol)),
-        .source = json_clone(source),
+        .source = json_clone(vol->source),
+        .in_pv = vol->persistent,
         .options = json_clone(json_get(vol->claim ? holder : NULL, "mountOptions")),
+        .modes = json_clone(json_get(vol->claim ? holder : NULL, "accessModes")),
+        .facts = vol->facts ? json_clone(facts_get(vol->facts)) : NULL,
+        .pod_info = pod_info_of(vol),
+        .drivers = csi_drivers_ref(p->all->drivers),
         .readonly = vol->readonly,
         .on_root_mismatch = streq(json_get_text(context, "fsGroupChangePolicy"), "OnRootMismatch"),
-        .memory_max = memory_max(p, source),
+        .memory_max = memory_max(p, vol->source),
         .in_memory = pod_files_is_secret(vol->spec)};
     if (group >= 0 && group < UINT32_MAX) {
         j->owner = (struct atomic_owner){.has_group = true, .group = (gid_t) group};
@@ -191,6 +214,34 @@ static void work(void *ctx)
     volume_job_run(((struct set_up_call *) ctx)->job);
 }
 
+/* The name of the claim (owned); NULL: the volume has none. */
+static char *claim_name_of(const struct volume *vol)
+{
+    const struct json *claim = json_get(vol->spec, "persistentVolumeClaim");
+    if (json_get(vol->spec, "ephemeral")) {
+        return xasprintf("%s-%s", json_path_string(vol->pod->pod, "metadata", "name", NULL),
+                         name_of(vol));
+    }
+    return claim ? xstrdup(json_get_text(claim, "claimName")) : NULL;
+}
+
+static void follow_growth(struct volume *vol)
+{
+    const struct volumes *v = vol->pod->all;
+    CLEANUP_FREE char *claim = claim_name_of(vol);
+    if (claim && !vol->growth && streq(vol->type->member, "csi")) {
+        struct growth_config c = {
+            .loop = v->loop,
+            .client = v->client,
+            .jobs = v->jobs,
+            .drivers = v->drivers,
+            .pods_dir = v->pods_dir,
+            .ns = json_path_string(vol->pod->pod, "metadata", "namespace", NULL),
+            .claim = claim};
+        vol->growth = growth_new(&c);
+    }
+}
+
 static void take_result(struct volume *vol, struct volume_job *j)
 {
     if (j->error < 0) {
@@ -201,6 +252,7 @@ static void take_result(struct volume *vol, struct volume_job *j)
     set_failure(vol, NULL);
     backoff_reset(&vol->backoff);
     vol->ready = true;
+    follow_growth(vol);
     free(vol->path);
     vol->path = xstrdup(j->path);
     pod_files_done(&vol->files);
@@ -253,10 +305,87 @@ static const struct volume_type *resolve_type(struct volume *vol)
         set_failure(vol, failure);
         return NULL;
     }
-    if (!vol->type && volume_type_of(holder, vol->claim != NULL, &vol->type, &e) < 0) {
-        set_failure(vol, e.text);
+    if (vol->type) {
+        return vol->type;
     }
+    /* Volumes of clouds are those of their CSI drivers. */
+    CLEANUP(json_free) struct json *csi = csi_translate(holder);
+    CLEANUP(json_free) struct json *translated = json_object();
+    json_set(translated, "csi", json_clone(csi));
+    if (volume_type_of(csi ? translated : holder, vol->claim != NULL, &vol->type, &e) < 0) {
+        set_failure(vol, e.text);
+        return NULL;
+    }
+    vol->persistent = vol->claim || csi;
+    vol->source = csi ? TAKE(csi) : json_clone(json_get(holder, vol->type->member));
     return vol->type;
+}
+
+/* Notes the volume as one that must not be detached from the node, until the pod's volumes are gone. */
+static void note_in_use(struct volume *vol)
+{
+    struct pod_volumes *p = vol->pod;
+    if (streq(vol->type->member, "csi") && vol->persistent) {
+        CLEANUP_FREE char *name = csi_unique_name(vol->source);
+        json_append(p->in_use, json_string(name));
+        if (p->all->ops->in_use_changed) {
+            p->all->ops->in_use_changed(p->all->ctx);
+        }
+    }
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+struct json *volumes_in_use(const struct volumes *v)
+{
+    struct json *list = json_array();
+    struct smap_entry *en;
+    size_t n = 0, cap = 0;
+    const char **names = NULL;
+    SMAP_FOREACH (en, &v->pods) {
+        const struct pod_volumes *p = en->value;
+        for (size_t i = 0; i < json_count(p->in_use); i++) {
+            names = grow(names, &cap, n + 1, sizeof *names);
+            names[n++] = json_get_string(json_at(p->in_use, i));
+        }
+    }
+    if (n > 0) {
+        qsort(names, n, sizeof *names, compare_texts);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || !streq(names[i], names[i - 1])) {
+            json_append(list, json_string(names[i]));
+        }
+    }
+    free(names);
+    return list;
+}
+
+/* Whether the objects that the type needs are there. */
+static bool has_facts(struct volume *vol)
+{
+    struct pod_volumes *p = vol->pod;
+    if (!vol->type->need) {
+        return true;
+    }
+    if (!vol->facts) {
+        struct facts_of of = {.ns = json_path_string(p->pod, "metadata", "namespace", NULL),
+                              .node_name = p->all->node_name,
+                              .source = vol->source,
+                              .in_pv = vol->persistent};
+        note_in_use(vol);
+        vol->facts = facts_new(p->all->loop, p->all->client, &of, vol->type->need, on_input, vol);
+    }
+    if (facts_get(vol->facts)) {
+        return true;
+    }
+    if (facts_failure(vol->facts)) {
+        set_failure(vol, facts_failure(vol->facts));
+    }
+    return false;
 }
 
 static void sync_volume(struct volume *vol)
@@ -270,7 +399,7 @@ static void sync_volume(struct volume *vol)
         vol->again = true;
         return;
     }
-    if (!resolve_type(vol) || (vol->ready && !vol->type->has_files)) {
+    if (!resolve_type(vol) || (vol->ready && !vol->type->has_files) || !has_facts(vol)) {
         return;
     }
     if (vol->type->has_files) {
@@ -291,7 +420,7 @@ static void sync_volume(struct volume *vol)
     start(vol, j);
 }
 
-/* A token or a claim has changed, or it is time to try again. */
+/* A token, a claim or a further object has changed. */
 static void on_input(void *ctx)
 {
     struct volume *vol = ctx;
@@ -300,16 +429,24 @@ static void on_input(void *ctx)
     changed(p);
 }
 
+/* It is time to try again, with the objects as they are now. */
+static void on_retry(void *ctx)
+{
+    struct volume *vol = ctx;
+    if (vol->facts && !vol->call) {
+        facts_refresh(vol->facts);
+    }
+    on_input(vol);
+}
+
 static void add_claim(struct volume *vol)
 {
     struct pod_volumes *p = vol->pod;
     const struct json *meta = json_get(p->pod, "metadata");
     const struct json *claim = json_get(vol->spec, "persistentVolumeClaim");
     bool own = json_get(vol->spec, "ephemeral") != NULL;
-    if (claim || own) {
-        CLEANUP_FREE char *name =
-            own ? xasprintf("%s-%s", json_get_text(meta, "name"), name_of(vol))
-                : xstrdup(json_get_text(claim, "claimName"));
+    CLEANUP_FREE char *name = claim_name_of(vol);
+    if (name) {
         vol->readonly = json_get_bool(json_get(claim, "readOnly"), false);
         vol->claim = claim_new(p->all->loop, p->all->client, json_get_text(meta, "namespace"), name,
                                own ? p->uid : NULL, on_input, vol);
@@ -322,7 +459,7 @@ static void add_volume(struct pod_volumes *p, const struct json *spec)
     struct pod_token_source source;
     *vol = (struct volume){
         .pod = p, .spec = json_clone(spec), .backoff = BACKOFF_INIT(RETRY_MIN_MS, RETRY_MAX_MS)};
-    vol->retry = loop_timer_new(p->all->loop, on_input, vol);
+    vol->retry = loop_timer_new(p->all->loop, on_retry, vol);
     list_push_back(&p->volumes, &vol->node);
     if (!volume_name_is_safe(name_of(vol))) {
         set_failure(vol, "its name cannot be that of a directory");
@@ -346,10 +483,13 @@ static void volume_free(struct volume *vol)
         token_free(vol->tokens[i]);
     }
     claim_free(vol->claim);
+    facts_free(vol->facts);
+    growth_free(vol->growth);
     loop_timer_free(vol->retry);
     pod_files_done(&vol->files);
     list_remove(&vol->node);
     json_free(vol->spec);
+    json_free(vol->source);
     free(vol->tokens);
     free(vol->path);
     free(vol->failure);
@@ -363,6 +503,7 @@ static struct pod_volumes *pod_new(struct volumes *v, const char *uid)
     struct pod_volumes *p = NEW(struct pod_volumes);
     p->all = v;
     p->uid = xstrdup(uid);
+    p->in_use = json_array();
     list_init(&p->volumes);
     list_init(&p->mounts);
     smap_set(&v->pods, uid, p);
@@ -376,6 +517,10 @@ static void pod_free(struct pod_volumes *p)
         volume_free(vol);
     }
     smap_remove(&p->all->pods, p->uid);
+    if (json_count(p->in_use) && !p->all->closing && p->all->ops->in_use_changed) {
+        p->all->ops->in_use_changed(p->all->ctx);
+    }
+    json_free(p->in_use);
     json_free(p->pod);
     free(p->uid);
     free(p->text);
@@ -402,6 +547,20 @@ void volumes_set_pod(struct volumes *v, const struct json *pod)
     }
     JSON_FOREACH (spec, json_path(pod, "spec", "volumes", NULL)) {
         add_volume(p, spec);
+    }
+}
+
+void volumes_drivers_changed(struct volumes *v)
+{
+    struct smap_entry *en;
+    SMAP_FOREACH (en, &v->pods) {
+        struct pod_volumes *p = en->value;
+        struct volume *vol;
+        LIST_FOREACH (vol, struct volume, node, &p->volumes) {
+            if (!p->removing && !vol->ready && vol->type && streq(vol->type->member, "csi")) {
+                sync_volume(vol);
+            }
+        }
     }
 }
 
@@ -447,6 +606,7 @@ static void end_removals(struct volumes *v, const char *uid, int error, const ch
 
 struct removal_job {
     struct volumes *all;
+    struct csi_drivers *drivers;
     char *pods_dir, *uid;
     int error;
     struct err err;
@@ -458,8 +618,12 @@ static void remove_work(void *ctx)
     CLEANUP_FREE char *top = xasprintf("%s/%s", j->pods_dir, j->uid);
     int fd = open(j->pods_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     j->error = fd < 0 ? err_sys(&j->err, -errno, "open %s", j->pods_dir) : 0;
+    j->error =
+        j->error < 0 ? j->error : csi_mount_down_all(j->drivers, j->pods_dir, j->uid, &j->err);
     j->error = j->error < 0 ? j->error : mount_remove_below(top, &j->err);
     j->error = j->error < 0 ? j->error : tree_remove(fd, j->uid, &j->err);
+    CLEANUP_FREE char *root = xstrndup(j->pods_dir, strlen(j->pods_dir) - strlen("/pods"));
+    j->error = j->error < 0 ? j->error : device_release_unused(root, j->pods_dir, &j->err);
     if (j->error < 0) {
         err_prefix(&j->err, "remove the volumes of pod %s", j->uid);
     }
@@ -480,6 +644,7 @@ static void remove_ended(void *ctx)
             pod_free(p);
         }
     }
+    csi_drivers_unref(j->drivers);
     free(j->pods_dir);
     free(j->uid);
     free(j);
@@ -490,8 +655,10 @@ static void try_removal(struct pod_volumes *p)
 {
     if (p->running == 0 && !p->removal_runs) {
         struct removal_job *j = NEW(struct removal_job);
-        *j = (struct removal_job){
-            .all = p->all, .pods_dir = xstrdup(p->all->pods_dir), .uid = xstrdup(p->uid)};
+        *j = (struct removal_job){.all = p->all,
+                                  .drivers = csi_drivers_ref(p->all->drivers),
+                                  .pods_dir = xstrdup(p->all->pods_dir),
+                                  .uid = xstrdup(p->uid)};
         p->removal_runs = true;
         jobs_start(p->all->jobs, remove_work, remove_ended, j);
     }
@@ -612,7 +779,11 @@ int volumes_new(struct loop *l, struct api_client *c, const struct pod_objects *
                           .client = c,
                           .objects = objects,
                           .pods_dir = xstrdup(real),
+                          .local_dir = xasprintf("%s/local-volumes", conf->root_dir),
                           .cluster_domain = xstrdup(conf->cluster_domain),
+                          .node_name = xstrdup(conf->node_name ? conf->node_name : ""),
+                          .drivers =
+                              conf->drivers ? csi_drivers_ref(conf->drivers) : csi_drivers_new(),
                           .ops = ops,
                           .ctx = ctx,
                           .jobs = jobs_new(l)};
@@ -648,6 +819,9 @@ struct volumes *volumes_free(struct volumes *v)
     }
     smap_done(&v->pods);
     free(v->pods_dir);
+    free(v->local_dir);
+    free(v->node_name);
+    csi_drivers_unref(v->drivers);
     free(v->cluster_domain);
     free(v);
     return NULL;

@@ -11,14 +11,17 @@
  * own for each volume, so that a dead file server holds up one pod only (jobs.h). */
 #pragma once
 
+#include "kubelet/csi/drivers.h"
 #include "kubelet/objects.h"
 #include "runtime/runtime_spec.h"
 
 struct volumes;
 
 struct volumes_config {
-    const char *root_dir;       /* "/var/lib/tenet-kubelet"; copied. */
-    const char *cluster_domain; /* "cluster.local"; copied. */
+    const char *root_dir;        /* "/var/lib/tenet-kubelet"; copied. */
+    const char *cluster_domain;  /* "cluster.local"; copied. */
+    const char *node_name;       /* Copied. */
+    struct csi_drivers *drivers; /* The drivers of the node; a reference is added.  NULL: none. */
 };
 
 struct volumes_ops {
@@ -27,6 +30,9 @@ struct volumes_ops {
     /* The Node's status.allocatable (borrowed); NULL: not known.  It bounds memory volumes, and is
      * the limit that resourceFieldRef shows for a container without one. */
     const struct json *(*allocatable)(void *ctx);
+    /* volumes_in_use may have changed; NULL: not wanted.  It must not call a function of this header but
+     * that one. */
+    void (*in_use_changed)(void *ctx);
 };
 
 /* Makes ROOT/pods.  'objects' and the client must outlive it.  The caller tells of changed objects by
@@ -43,6 +49,8 @@ DEFINE_CLEANUP(struct volumes *, volumes_free)
  * is copied.  Without effect when volumes_remove was called for its uid and has not ended.  Read
  * volumes_state afterwards: a pod without volumes is READY at once, without a call of 'changed'. */
 void volumes_set_pod(struct volumes *v, const struct json *pod);
+/* A CSI driver has come: volumes that wait for one are tried at once. */
+void volumes_drivers_changed(struct volumes *v);
 /* An object that the pod refers to has changed (pod_objects_ops): updates the files. */
 void volumes_objects_changed(struct volumes *v, const char *uid);
 
@@ -56,6 +64,10 @@ enum volumes_phase {
  * NULL when there is no failure; it is valid until the next turn of the loop.  A READY pod has a
  * text when its files could not be updated. */
 enum volumes_phase volumes_state(const struct volumes *v, const char *uid, const char **ret_text);
+
+/* The Node's status.volumesInUse (owned): the attachable volumes of the pods, until those pods' volumes are
+ * removed.  The attach/detach controller detaches none of them. */
+struct json *volumes_in_use(const struct volumes *v);
 
 struct volumes_container {
     const struct json *container; /* A member of the pod, of any of its three lists. */

@@ -7,6 +7,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "kubelet/volumes/claim.h"
+#include "kubelet/volumes/facts.h"
+#include "kubelet/volumes/growth.h"
 #include "kubelet/volumes/jobs.h"
 #include "kubelet/volumes/setup.h"
 #include "kubelet/volumes/token.h"
@@ -16,7 +18,8 @@ struct volumes {
     struct loop *loop;
     struct api_client *client;
     const struct pod_objects *objects;
-    char *pods_dir, *cluster_domain;
+    char *pods_dir, *local_dir, *cluster_domain, *node_name;
+    struct csi_drivers *drivers;
     const struct volumes_ops *ops;
     void *ctx;
     struct jobs *jobs;
@@ -35,7 +38,11 @@ struct volume {
     struct pod_volumes *pod;
     struct json *spec;              /* The member of spec.volumes. */
     const struct volume_type *type; /* NULL: not known yet, or refused. */
+    struct json *source;            /* The value of the type's member, when the type is known. */
+    bool persistent;                /* The volume outlives the pod. */
     struct claim *claim;            /* NULL: none. */
+    struct facts *facts;            /* NULL: none are needed, or the type is not known yet. */
+    struct growth *growth;          /* Of a ready CSI volume of a claim; NULL: none. */
     struct token **tokens;
     size_t n_tokens;
     struct set_up_call *call; /* The job that runs; NULL: none. */
@@ -53,8 +60,9 @@ struct pod_volumes {
     char *uid;
     struct json *pod; /* NULL: only its directory is known, which is to be removed. */
     struct list volumes;
-    struct list mounts; /* List of 'struct mount_call'. */
-    size_t running;     /* Jobs that work in the pod's directory. */
+    struct list mounts;  /* List of 'struct mount_call'. */
+    size_t running;      /* Jobs that work in the pod's directory. */
+    struct json *in_use; /* Names of attachable volumes, for the Node's volumesInUse. */
     bool removing, removal_runs;
     char *text; /* What volumes_state returned last. */
 };

@@ -2,6 +2,7 @@
 /* The atomic writer, walks and subPaths on real files and mounts, against containers that exchange
  * what is in their volumes. */
 #include "kubelet/volumes/atomic_writer.h"
+#include "kubelet/volumes/local_dirs.h"
 #include "kubelet/volumes/mountinfo.h"
 #include "kubelet/volumes/subpath.h"
 #include "kubelet/volumes/tree.h"
@@ -276,6 +277,70 @@ static void removal_follows_no_link_and_stops_at_a_mount(void **state)
     put_link("vol/l", victim);
     assert_int_equal(tree_remove(vol, "l", &e), 0);
     assert_int_equal(tree_remove(vol, "l", &e), 0);
+    expect_victim_whole();
+}
+
+static void an_emptied_directory_stays_and_links_and_mounts_are_not_crossed(void **state)
+{
+    NEEDS_ROOT();
+    static const char *const keep[] = {"lost+found", NULL};
+    CLEANUP_FREE char *victim = own_path("victim");
+    CLEANUP_FREE char *at = own_path("vol/m");
+    struct err e;
+    put_dir("vol/a", 0);
+    put_file("vol/a/f", "x", 0);
+    put_file("vol/.dot", "x", 0);
+    put_dir("vol/lost+found", 0700);
+    put_link("vol/l", victim);
+    put_link("vol/a/l", "../../victim");
+    put_dir("vol/m", 0755);
+    assert_int_equal(mount(victim, at, NULL, MS_BIND, NULL), 0);
+    assert_int_equal(tree_empty(vol, keep, &e), -EBUSY);
+    expect_victim_whole();
+    assert_int_equal(umount(at), 0);
+    assert_int_equal(tree_empty(vol, keep, &e), 0);
+    assert_false(own_exists("vol/a") || own_exists("vol/.dot") || own_exists("vol/l"));
+    assert_true(own_exists("vol/lost+found"));
+    assert_int_equal(tree_empty(vol, NULL, &e), 0);
+    assert_false(own_exists("vol/lost+found"));
+    assert_true(own_exists("vol"));
+    expect_victim_whole();
+}
+
+static void the_directory_of_a_local_volume_is_made_found_and_removed(void **state)
+{
+    NEEDS_ROOT();
+    CLEANUP_FREE char *folder = own_path("vol/local");
+    CLEANUP_FREE char *victim = own_path("victim");
+    struct err e;
+    int64_t bytes;
+    int fd;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(local_dir_make(folder, "pvc-1", 0, &e), 0);
+    }
+    assert_int_equal(own_stat("vol/local").st_mode & 07777, 0700);
+    assert_int_equal(own_stat("vol/local/pvc-1").st_mode & 07777, 0777);
+    put_file("vol/local/pvc-1/f", "x", 0600);
+    assert_int_equal(local_dir_make(folder, "pvc-1", 0, &e), 0);
+    expect_text("vol/local/pvc-1/f", "x");
+    assert_int_equal(local_dir_measure(folder, "pvc-1", &bytes, &e), 0);
+    assert_true(bytes > 0);
+    assert_int_equal(local_dir_remove_empty(folder, "pvc-1", &e), 0);
+    assert_true(own_exists("vol/local/pvc-1/f"));
+    put_link("vol/local/pvc-2", victim);
+    assert_true(local_dir_open(folder, "pvc-2", &fd, &e) < 0);
+    assert_true(local_dir_make(folder, "pvc-2", 0, &e) < 0);
+    assert_int_equal(local_dir_remove(folder, "pvc-2", &e), 0);
+    assert_int_equal(local_dir_open(folder, "../victim", &fd, &e), -EINVAL);
+    assert_int_equal(local_dir_remove(folder, "../victim", &e), -EINVAL);
+    put_link("vol/local/pvc-1/l", victim);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(local_dir_remove(folder, "pvc-1", &e), 0);
+        assert_false(own_exists("vol/local/pvc-1"));
+    }
+    assert_int_equal(local_dir_make(folder, "pvc-3", 0, &e), 0);
+    assert_int_equal(local_dir_remove_empty(folder, "pvc-3", &e), 0);
+    assert_false(own_exists("vol/local/pvc-3"));
     expect_victim_whole();
 }
 
@@ -640,6 +705,8 @@ int main(void)
         TEST(a_reader_never_sees_old_and_new_files_together),
         TEST(a_writer_whose_links_were_replaced_touches_nothing_outside),
         TEST(removal_follows_no_link_and_stops_at_a_mount),
+        TEST(an_emptied_directory_stays_and_links_and_mounts_are_not_crossed),
+        TEST(the_directory_of_a_local_volume_is_made_found_and_removed),
         TEST(a_tree_of_any_depth_is_removed),
         TEST(a_volume_is_measured_without_what_it_points_to),
         TEST(a_group_gets_the_volume_and_nothing_that_it_points_to),

@@ -461,7 +461,8 @@ static void unknown_and_dangerous_volumes_are_refused(void **state)
         {"'gitRepo': {'repository': 'x'}",
          "gitRepo volumes are refused, because a repository can run commands on the node "
          "(CVE-2024-10220); clone it in an init container into an emptyDir"},
-        {"'iscsi': {'iqn': 'x'}", "volumes of the type iscsi are not supported on this node"},
+        {"'cephfs': {'path': 'x'}", "volumes of the type cephfs are not supported on this node"},
+        {"'iscsi': {'iqn': 'x'}", "iscsi: invalid targetPortal, iqn, iscsiInterface or lun"},
         {"'local': {'path': '/etc'}", "volumes of the type local are not supported on this node"},
         {"'emptyDir': {'medium': 'HugePages'}",
          "emptyDir with the medium HugePages is not supported"},
