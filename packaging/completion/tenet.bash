@@ -53,10 +53,10 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints certificatesigningrequests"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns deployer whoami help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer whoami help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -67,6 +67,24 @@ _tenet() {
         "setup master") command="setup master" ;;
         "setup node") command="setup node" ;;
         "setup remove") command="setup remove" ;;
+        "rollout cancel") command="rollout cancel" ;;
+        "rollout history") command="rollout history" ;;
+        "rollout latest") command="rollout latest" ;;
+        "rollout pause") command="rollout pause" ;;
+        "rollout restart") command="rollout restart" ;;
+        "rollout resume") command="rollout resume" ;;
+        "rollout retry") command="rollout retry" ;;
+        "rollout status") command="rollout status" ;;
+        "rollout undo") command="rollout undo" ;;
+        "set deployment-hook") command="set deployment-hook" ;;
+        "set env") command="set env" ;;
+        "set image") command="set image" ;;
+        "set probe") command="set probe" ;;
+        "set resources") command="set resources" ;;
+        "set selector") command="set selector" ;;
+        "set triggers") command="set triggers" ;;
+        "set serviceaccount") command="set serviceaccount" ;;
+        "set volumes") command="set volumes" ;;
         "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
         "adm drain") command="adm drain" ;;
@@ -85,6 +103,8 @@ _tenet() {
     "master --scheduler") values="true false" ;;
     "master --workloads") values="true false" ;;
     "master --deploy-in-process") values="true false" ;;
+    "master --local-storage-class") values="true false" ;;
+    "master --volume-snapshots") values="true false" ;;
     "master --tls") values="auto off" ;;
     "master --pki-dir") values="@file" ;;
     "master --tls-cert-file") values="@file" ;;
@@ -136,6 +156,8 @@ _tenet() {
     "controllers --scheduler") values="true false" ;;
     "controllers --workloads") values="true false" ;;
     "controllers --deploy-in-process") values="true false" ;;
+    "controllers --local-storage-class") values="true false" ;;
+    "controllers --volume-snapshots") values="true false" ;;
     "controllers --cluster-signing-cert-file") values="@file" ;;
     "controllers --cluster-signing-key-file") values="@file" ;;
     "controllers --log-format") values="text json" ;;
@@ -177,6 +199,8 @@ _tenet() {
     "kubelet --node-lease") values="true false" ;;
     "kubelet --pod-manifest-path") values="@file" ;;
     "kubelet --log-format") values="text json" ;;
+    "csi-controller --csi-address") values="@file" ;;
+    "csi-controller --kubeconfig") values="@file" ;;
     "lab -o" | "lab --output") values="json" ;;
     "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
     "lab --store") values="sqlite etcd" ;;
@@ -204,14 +228,183 @@ _tenet() {
     "get --kubeconfig") values="@file" ;;
     "create -f" | "create --filename") values="@file" ;;
     "create -o" | "create --output") values="json yaml name" ;;
+    "create --restart") values="Never OnFailure" ;;
     "create -n" | "create --namespace") values="@namespaces" ;;
     "create --kubeconfig") values="@file" ;;
+    "process -f" | "process --filename") values="@file" ;;
+    "process --param-file") values="@file" ;;
+    "process -o" | "process --output") values="json yaml name" ;;
+    "process -n" | "process --namespace") values="@namespaces" ;;
+    "process --kubeconfig") values="@file" ;;
     "delete -f" | "delete --filename") values="@file" ;;
+    "delete --cascade") values="background foreground orphan" ;;
     "delete -o" | "delete --output") values="name" ;;
     "delete -n" | "delete --namespace") values="@namespaces" ;;
     "delete --kubeconfig") values="@file" ;;
     "describe -n" | "describe --namespace") values="@namespaces" ;;
     "describe --kubeconfig") values="@file" ;;
+    "edit -f" | "edit --filename") values="@file" ;;
+    "edit --dry-run") values="client server none" ;;
+    "edit -o" | "edit --output") values="json yaml name jsonpath=" ;;
+    "edit -n" | "edit --namespace") values="@namespaces" ;;
+    "edit --kubeconfig") values="@file" ;;
+    "patch --patch-file") values="@file" ;;
+    "patch --type") values="strategic merge json" ;;
+    "patch --subresource") values="status scale" ;;
+    "patch -f" | "patch --filename") values="@file" ;;
+    "patch --dry-run") values="client server none" ;;
+    "patch -o" | "patch --output") values="json yaml name jsonpath=" ;;
+    "patch -n" | "patch --namespace") values="@namespaces" ;;
+    "patch --kubeconfig") values="@file" ;;
+    "label --overwrite") values="true false" ;;
+    "label -f" | "label --filename") values="@file" ;;
+    "label --dry-run") values="client server none" ;;
+    "label -o" | "label --output") values="json yaml name jsonpath=" ;;
+    "label -n" | "label --namespace") values="@namespaces" ;;
+    "label --kubeconfig") values="@file" ;;
+    "annotate --overwrite") values="true false" ;;
+    "annotate -f" | "annotate --filename") values="@file" ;;
+    "annotate --dry-run") values="client server none" ;;
+    "annotate -o" | "annotate --output") values="json yaml name jsonpath=" ;;
+    "annotate -n" | "annotate --namespace") values="@namespaces" ;;
+    "annotate --kubeconfig") values="@file" ;;
+    "wait --for") values="condition= delete create jsonpath=" ;;
+    "wait -f" | "wait --filename") values="@file" ;;
+    "wait --dry-run") values="client server none" ;;
+    "wait -o" | "wait --output") values="json yaml name jsonpath=" ;;
+    "wait -n" | "wait --namespace") values="@namespaces" ;;
+    "wait --kubeconfig") values="@file" ;;
+    "logs -n" | "logs --namespace") values="@namespaces" ;;
+    "logs --kubeconfig") values="@file" ;;
+    "status -n" | "status --namespace") values="@namespaces" ;;
+    "status --kubeconfig") values="@file" ;;
+    "run --restart") values="Always OnFailure Never" ;;
+    "run --dry-run") values="client server none" ;;
+    "run -o" | "run --output") values="json yaml name jsonpath=" ;;
+    "run -n" | "run --namespace") values="@namespaces" ;;
+    "run --kubeconfig") values="@file" ;;
+    "expose --protocol") values="TCP UDP SCTP" ;;
+    "expose --type") values="ClusterIP NodePort LoadBalancer" ;;
+    "expose --session-affinity") values="ClientIP None" ;;
+    "expose --dry-run") values="client server none" ;;
+    "expose -o" | "expose --output") values="json yaml name jsonpath=" ;;
+    "expose -n" | "expose --namespace") values="@namespaces" ;;
+    "expose --kubeconfig") values="@file" ;;
+    "rollout cancel -f" | "rollout cancel --filename") values="@file" ;;
+    "rollout cancel --dry-run") values="client server none" ;;
+    "rollout cancel -o" | "rollout cancel --output") values="json yaml name jsonpath=" ;;
+    "rollout cancel -n" | "rollout cancel --namespace") values="@namespaces" ;;
+    "rollout cancel --kubeconfig") values="@file" ;;
+    "rollout history -f" | "rollout history --filename") values="@file" ;;
+    "rollout history --dry-run") values="client server none" ;;
+    "rollout history -o" | "rollout history --output") values="json yaml name jsonpath=" ;;
+    "rollout history -n" | "rollout history --namespace") values="@namespaces" ;;
+    "rollout history --kubeconfig") values="@file" ;;
+    "rollout latest -f" | "rollout latest --filename") values="@file" ;;
+    "rollout latest --dry-run") values="client server none" ;;
+    "rollout latest -o" | "rollout latest --output") values="json yaml name jsonpath=" ;;
+    "rollout latest -n" | "rollout latest --namespace") values="@namespaces" ;;
+    "rollout latest --kubeconfig") values="@file" ;;
+    "rollout pause -f" | "rollout pause --filename") values="@file" ;;
+    "rollout pause --dry-run") values="client server none" ;;
+    "rollout pause -o" | "rollout pause --output") values="json yaml name jsonpath=" ;;
+    "rollout pause -n" | "rollout pause --namespace") values="@namespaces" ;;
+    "rollout pause --kubeconfig") values="@file" ;;
+    "rollout restart -f" | "rollout restart --filename") values="@file" ;;
+    "rollout restart --dry-run") values="client server none" ;;
+    "rollout restart -o" | "rollout restart --output") values="json yaml name jsonpath=" ;;
+    "rollout restart -n" | "rollout restart --namespace") values="@namespaces" ;;
+    "rollout restart --kubeconfig") values="@file" ;;
+    "rollout resume -f" | "rollout resume --filename") values="@file" ;;
+    "rollout resume --dry-run") values="client server none" ;;
+    "rollout resume -o" | "rollout resume --output") values="json yaml name jsonpath=" ;;
+    "rollout resume -n" | "rollout resume --namespace") values="@namespaces" ;;
+    "rollout resume --kubeconfig") values="@file" ;;
+    "rollout retry -f" | "rollout retry --filename") values="@file" ;;
+    "rollout retry --dry-run") values="client server none" ;;
+    "rollout retry -o" | "rollout retry --output") values="json yaml name jsonpath=" ;;
+    "rollout retry -n" | "rollout retry --namespace") values="@namespaces" ;;
+    "rollout retry --kubeconfig") values="@file" ;;
+    "rollout status -w" | "rollout status --watch") values="true false" ;;
+    "rollout status -f" | "rollout status --filename") values="@file" ;;
+    "rollout status --dry-run") values="client server none" ;;
+    "rollout status -o" | "rollout status --output") values="json yaml name jsonpath=" ;;
+    "rollout status -n" | "rollout status --namespace") values="@namespaces" ;;
+    "rollout status --kubeconfig") values="@file" ;;
+    "rollout undo -f" | "rollout undo --filename") values="@file" ;;
+    "rollout undo --dry-run") values="client server none" ;;
+    "rollout undo -o" | "rollout undo --output") values="json yaml name jsonpath=" ;;
+    "rollout undo -n" | "rollout undo --namespace") values="@namespaces" ;;
+    "rollout undo --kubeconfig") values="@file" ;;
+    "rollback -f" | "rollback --filename") values="@file" ;;
+    "rollback --dry-run") values="client server none" ;;
+    "rollback -o" | "rollback --output") values="json yaml name jsonpath=" ;;
+    "rollback -n" | "rollback --namespace") values="@namespaces" ;;
+    "rollback --kubeconfig") values="@file" ;;
+    "deploy -f" | "deploy --filename") values="@file" ;;
+    "deploy --dry-run") values="client server none" ;;
+    "deploy -o" | "deploy --output") values="json yaml name jsonpath=" ;;
+    "deploy -n" | "deploy --namespace") values="@namespaces" ;;
+    "deploy --kubeconfig") values="@file" ;;
+    "scale -f" | "scale --filename") values="@file" ;;
+    "scale --dry-run") values="client server none" ;;
+    "scale -o" | "scale --output") values="json yaml name jsonpath=" ;;
+    "scale -n" | "scale --namespace") values="@namespaces" ;;
+    "scale --kubeconfig") values="@file" ;;
+    "autoscale -f" | "autoscale --filename") values="@file" ;;
+    "autoscale --dry-run") values="client server none" ;;
+    "autoscale -o" | "autoscale --output") values="json yaml name jsonpath=" ;;
+    "autoscale -n" | "autoscale --namespace") values="@namespaces" ;;
+    "autoscale --kubeconfig") values="@file" ;;
+    "set deployment-hook --failure-policy") values="abort retry ignore" ;;
+    "set deployment-hook -f" | "set deployment-hook --filename") values="@file" ;;
+    "set deployment-hook --dry-run") values="client server none" ;;
+    "set deployment-hook -o" | "set deployment-hook --output") values="json yaml name jsonpath=" ;;
+    "set deployment-hook -n" | "set deployment-hook --namespace") values="@namespaces" ;;
+    "set deployment-hook --kubeconfig") values="@file" ;;
+    "set env --overwrite") values="true false" ;;
+    "set env -f" | "set env --filename") values="@file" ;;
+    "set env --dry-run") values="client server none" ;;
+    "set env -o" | "set env --output") values="json yaml name jsonpath=" ;;
+    "set env -n" | "set env --namespace") values="@namespaces" ;;
+    "set env --kubeconfig") values="@file" ;;
+    "set image -f" | "set image --filename") values="@file" ;;
+    "set image --dry-run") values="client server none" ;;
+    "set image -o" | "set image --output") values="json yaml name jsonpath=" ;;
+    "set image -n" | "set image --namespace") values="@namespaces" ;;
+    "set image --kubeconfig") values="@file" ;;
+    "set probe -f" | "set probe --filename") values="@file" ;;
+    "set probe --dry-run") values="client server none" ;;
+    "set probe -o" | "set probe --output") values="json yaml name jsonpath=" ;;
+    "set probe -n" | "set probe --namespace") values="@namespaces" ;;
+    "set probe --kubeconfig") values="@file" ;;
+    "set resources -f" | "set resources --filename") values="@file" ;;
+    "set resources --dry-run") values="client server none" ;;
+    "set resources -o" | "set resources --output") values="json yaml name jsonpath=" ;;
+    "set resources -n" | "set resources --namespace") values="@namespaces" ;;
+    "set resources --kubeconfig") values="@file" ;;
+    "set selector -f" | "set selector --filename") values="@file" ;;
+    "set selector --dry-run") values="client server none" ;;
+    "set selector -o" | "set selector --output") values="json yaml name jsonpath=" ;;
+    "set selector -n" | "set selector --namespace") values="@namespaces" ;;
+    "set selector --kubeconfig") values="@file" ;;
+    "set triggers -f" | "set triggers --filename") values="@file" ;;
+    "set triggers --dry-run") values="client server none" ;;
+    "set triggers -o" | "set triggers --output") values="json yaml name jsonpath=" ;;
+    "set triggers -n" | "set triggers --namespace") values="@namespaces" ;;
+    "set triggers --kubeconfig") values="@file" ;;
+    "set serviceaccount -f" | "set serviceaccount --filename") values="@file" ;;
+    "set serviceaccount --dry-run") values="client server none" ;;
+    "set serviceaccount -o" | "set serviceaccount --output") values="json yaml name jsonpath=" ;;
+    "set serviceaccount -n" | "set serviceaccount --namespace") values="@namespaces" ;;
+    "set serviceaccount --kubeconfig") values="@file" ;;
+    "set volumes -t" | "set volumes --type") values="emptyDir persistentVolumeClaim secret configMap hostPath" ;;
+    "set volumes --claim-mode") values="rwo rox rwx" ;;
+    "set volumes -f" | "set volumes --filename") values="@file" ;;
+    "set volumes --dry-run") values="client server none" ;;
+    "set volumes -o" | "set volumes --output") values="json yaml name jsonpath=" ;;
+    "set volumes -n" | "set volumes --namespace") values="@namespaces" ;;
+    "set volumes --kubeconfig") values="@file" ;;
     "idle -n" | "idle --namespace") values="@namespaces" ;;
     "idle --kubeconfig") values="@file" ;;
     "adm cordon -n" | "adm cordon --namespace") values="@namespaces" ;;
@@ -262,10 +455,10 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet lab setup collect store get create delete describe idle adm token trace flows check dns deployer whoami help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer whoami help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
@@ -273,7 +466,7 @@ _tenet() {
         ;;
     "controllers")
         words=""
-        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --node-monitor-grace --terminated-pod-gc-threshold --master-node --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-format --log-level --help"
+        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --default-node-selector --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-format --log-level --help"
         ;;
     "node")
         words="flows maps"
@@ -289,7 +482,11 @@ _tenet() {
         ;;
     "kubelet")
         words=""
-        options=" --config --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --runtime --container-runtime-endpoint --root-dir --pod-logs-dir --server-address --healthz-address --tls-cert-file --tls-private-key-file --cluster-dns --cluster-domain --resolv-conf --cgroup-driver --cgroup-root --seccomp-dir --allowed-unsafe-sysctls --max-pods --max-parallel-image-pulls --container-log-max-size --container-log-max-files --pod-max-pids --kube-reserved --system-reserved --eviction-hard --eviction-soft --eviction-soft-grace-period --eviction-minimum-reclaim --eviction-pressure-transition-period --eviction-max-pod-grace-period --shutdown-grace-period --shutdown-grace-period-critical-pods --image-gc-high-threshold --image-gc-low-threshold --minimum-image-ttl-duration --pod-infra-container-image --register-node --node-lease --pod-manifest-path --file-check-frequency --manifest-url --manifest-url-header --http-check-frequency --log-format --log-level --help"
+        options=" --config --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --runtime --container-runtime-endpoint --root-dir --pod-logs-dir --server-address --healthz-address --tls-cert-file --tls-private-key-file --cluster-dns --cluster-domain --resolv-conf --cgroup-driver --cgroup-root --seccomp-dir --local-volumes-margin --recycle-path-prefixes --allowed-unsafe-sysctls --max-pods --max-parallel-image-pulls --container-log-max-size --container-log-max-files --pod-max-pids --kube-reserved --system-reserved --eviction-hard --eviction-soft --eviction-soft-grace-period --eviction-minimum-reclaim --eviction-pressure-transition-period --eviction-max-pod-grace-period --shutdown-grace-period --shutdown-grace-period-critical-pods --image-gc-high-threshold --image-gc-low-threshold --minimum-image-ttl-duration --pod-infra-container-image --register-node --node-lease --pod-manifest-path --file-check-frequency --manifest-url --manifest-url-header --http-check-frequency --log-format --log-level --help"
+        ;;
+    "csi-controller")
+        words=""
+        options=" --csi-address --kubeconfig --log-level --help"
         ;;
     "lab")
         words="up down status project pod exec node ovs master"
@@ -328,16 +525,152 @@ _tenet() {
         options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --help"
         ;;
     "create")
-        words="namespace project"
-        options=" --filename --output --dry-run --namespace --kubeconfig --server --help"
+        words="namespace project deployment deploymentconfig job cronjob"
+        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --namespace --kubeconfig --server --help"
+        ;;
+    "process")
+        words=""
+        options=" --filename --param --param-file --labels --output --raw --parameters --ignore-unknown-parameters --local --namespace --kubeconfig --server --help"
         ;;
     "delete")
         words="@kinds"
-        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --wait --timeout --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --cascade --wait --timeout --output --namespace --kubeconfig --server --help"
         ;;
     "describe")
         words="@kinds"
         options=" --selector --all-namespaces --namespace --kubeconfig --server --help"
+        ;;
+    "edit")
+        words="@kinds"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "patch")
+        words="@kinds"
+        options=" --patch --patch-file --type --subresource --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "label")
+        words="@kinds"
+        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "annotate")
+        words="@kinds"
+        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "wait")
+        words="@kinds"
+        options=" --for --timeout --all-namespaces --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "logs")
+        words="@kinds"
+        options=" --container --follow --previous --selector --all-containers --prefix --tail --since --since-time --timestamps --limit-bytes --version --namespace --kubeconfig --server --help"
+        ;;
+    "status")
+        words=""
+        options=" --suggest --problems --namespace --kubeconfig --server --help"
+        ;;
+    "run")
+        words=""
+        options=" --image --env --port --labels --restart --command --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "expose")
+        words="@kinds"
+        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout")
+        words="cancel history latest pause restart resume retry status undo"
+        options=" --help"
+        ;;
+    "rollout cancel")
+        words=""
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout history")
+        words="@kinds"
+        options=" --revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout latest")
+        words=""
+        options=" --again --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout pause")
+        words="@kinds"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout restart")
+        words="@kinds"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout resume")
+        words="@kinds"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout retry")
+        words=""
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout status")
+        words="@kinds"
+        options=" --watch --revision --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollout undo")
+        words="@kinds"
+        options=" --to-revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "rollback")
+        words=""
+        options=" --to-version --change-triggers --change-strategy --change-scaling-settings --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "deploy")
+        words=""
+        options=" --latest --retry --cancel --enable-triggers --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "scale")
+        words="@kinds"
+        options=" --replicas --current-replicas --resource-version --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "autoscale")
+        words="@kinds"
+        options=" --min --max --cpu-percent --name --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set")
+        words="deployment-hook env image probe resources selector triggers serviceaccount volumes"
+        options=" --help"
+        ;;
+    "set deployment-hook")
+        words=""
+        options=" --pre --mid --post --remove --container --environment --volumes --failure-policy --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set env")
+        words="@kinds"
+        options=" --containers --env --list --from --prefix --keys --overwrite --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set image")
+        words="@kinds"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set probe")
+        words="@kinds"
+        options=" --containers --liveness --readiness --startup --remove --get-url --open-tcp --initial-delay-seconds --timeout-seconds --period-seconds --success-threshold --failure-threshold --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set resources")
+        words="@kinds"
+        options=" --containers --limits --requests --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set selector")
+        words="@kinds"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set triggers")
+        words="@kinds"
+        options=" --from-config --from-image --containers --auto --manual --remove --remove-all --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set serviceaccount")
+        words="@kinds"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        ;;
+    "set volumes")
+        words="@kinds"
+        options=" --add --remove --name --type --mount-path --sub-path --read-only --containers --claim-name --claim-size --claim-mode --claim-class --secret-name --configmap-name --path --overwrite --confirm --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
         ;;
     "idle")
         words="@services"

@@ -316,7 +316,7 @@ class Kind:
         self.one_by_one("updates with one value changed", "PUT", f"{self.path}/{name}?dryRun=All", obj, another)
         self.table(name)
         self.heading("deleted")
-        self.lines += [text_of(self.asker.call("DELETE", f"{self.path}/{name}")[1].get("status"))]
+        self.lines += [text_of(self.asker.call("DELETE", f"{self.path}/{name}?propagationPolicy=Background")[1].get("status"))]
 
     def record(self):
         if self.name in REFUSED or self.name in READ_ONLY:

@@ -13,7 +13,7 @@ static void write_file(const char *folder, const char *name, const char *ending,
 {
     CLEANUP_FREE char *path = xasprintf("%s/%s.%s", folder, name, ending);
     FILE *f = fopen(path, "w");
-    if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0) {
+    if (!f || (size && fwrite(data, 1, size, f) != size) || fclose(f) != 0) {
         perror(path);
         exit(1);
     }
