@@ -18,12 +18,23 @@ struct json *replicas_selector(const struct workload_kind *kind, const struct js
     return wrapped;
 }
 
+/* What follows the name in 'pods "web-x7k2p" is forbidden: …': each attempt has another name. */
+static const char *after_name(const char *text)
+{
+    const char *name = strchr(text, '"'), *end = name ? strchr(name + 1, '"') : NULL;
+    return end ? end : text;
+}
+
+/* A reason that has not changed is not written again: the write would cause the next attempt. */
 static void outcome(struct json *owner, const struct workload_write *w, const char *why,
                     int64_t now_ms)
 {
+    const struct json *c = condition_find(owner, FAILURE);
     if (!w) {
         condition_remove(owner, FAILURE);
-    } else if (w->fail_reason) {
+    } else if (w->fail_reason &&
+               !(c && streq(json_get_text(c, "reason"), w->fail_reason) &&
+                 streq(after_name(json_get_text(c, "message")), after_name(why)))) {
         (void) condition_set(owner, FAILURE, "True", w->fail_reason, why, now_ms);
     }
 }

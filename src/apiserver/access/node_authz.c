@@ -4,8 +4,10 @@
  * alike (those of the network) are granted by RBAC's role system:sdn-reader. */
 #include "apiserver/access/node_authz.h"
 
+#include "api/obj.h"
 #include "apiserver/access/node_storage.h"
 #include "pod/reference.h"
+#include "storage/fields.h"
 
 #define LEASES "kube-node-lease"
 
@@ -136,6 +138,58 @@ static bool needs_volume(struct security *s, const char *node, const struct attr
     return ns && name && needed(s, node, &claim);
 }
 
+/* Whether the claim is bound to a volume for which a kubelet reads the object that 'a' names. */
+static bool claim_reads(struct security *s, const char *ns, const char *claim_name,
+                        const struct attributes *a)
+{
+    CLEANUP(json_free)
+    struct json *claim = security_object(s, "", "persistentvolumeclaims", ns, claim_name);
+    const char *name = claim ? storage_claim_volume(claim) : "";
+    CLEANUP(json_free)
+    struct json *volume = *name ? security_object(s, "", "persistentvolumes", NULL, name) : NULL;
+    return volume && storage_volume_refers_to(volume, claim, true) &&
+           node_storage_volume_reads(volume, a->resource, a->namespace, a->name);
+}
+
+/* Whether a volume of the pod needs the Secret or the Endpoints that 'a' names. */
+static bool pod_mounts_by(struct security *s, const struct json *pod, const struct attributes *a)
+{
+    const char *ns = obj_namespace(pod);
+    const struct json *v;
+    JSON_FOREACH (v, json_path(pod, "spec", "volumes", NULL)) {
+        const char *claim = json_path_string(v, "persistentVolumeClaim", "claimName", NULL);
+        CLEANUP_FREE char *own = json_get(v, "ephemeral")
+                                     ? xasprintf("%s-%s", obj_name(pod), json_get_text(v, "name"))
+                                     : NULL;
+        if ((claim || own) && claim_reads(s, ns, claim ? claim : own, a)) {
+            return true;
+        }
+        if (streq(a->resource, "endpoints") && streq(ns, a->namespace) &&
+            names(json_get(v, "glusterfs"), "endpoints", a->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same for all pods on the node: the object may be in another namespace than its pod. */
+static bool needed_by_volume(struct security *s, const char *node, const struct attributes *a)
+{
+    const struct cache_kind *pods = cache_find(s->cache, api_kind_find("", "v1", "pods"));
+    struct keyset_pos pos = keyset_seek(&pods->objects, "");
+    int field = api_field_find(pods->kind, "spec.nodeName");
+    const struct object *o;
+    while ((o = keyset_next(&pods->objects, &pos))) {
+        if (streq(api_index_field(o->index, (size_t) field), node)) {
+            CLEANUP(json_free) struct json *pod = object_parse(o);
+            if (pod_mounts_by(s, pod, a)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Whether the object of a partial kind that 'a' names concerns the node.  'absent' is the answer
  * when there is no such object. */
 static bool sees(const struct security *s, const char *node, const struct attributes *a,
@@ -154,7 +208,9 @@ static bool own_volume(struct security *s, const char *node, const struct attrib
 {
     bool claim = streq(a->resource, "persistentvolumeclaims");
     if (*a->subresource) {
-        return false;
+        /* A kubelet that has grown a file system tells its size; admission checks what changes. */
+        return claim && streq(a->subresource, "status") && is_one_of(a->verb, "get update patch") &&
+               *a->name && needed(s, node, a);
     }
     if (is_one_of(a->verb, "list watch")) {
         return true; /* The list and the watch show the node its part only. */
@@ -240,7 +296,12 @@ bool node_allows(struct security *s, const char *node, const struct attributes *
     if (!*a->group && (streq(r, "secrets") || streq(r, "configmaps"))) {
         /* A list or watch needs a field selector of one name, which limits what it returns. */
         return !*a->subresource && is_one_of(a->verb, "get list watch") && *a->name &&
-               needed(s, node, a);
+               (needed(s, node, a) ||
+                (streq(r, "secrets") && streq(a->verb, "get") && needed_by_volume(s, node, a)));
+    }
+    if (!*a->group && streq(r, "endpoints")) {
+        return !*a->subresource && streq(a->verb, "get") && *a->name &&
+               needed_by_volume(s, node, a);
     }
     if (!*a->group && (streq(r, "persistentvolumeclaims") || streq(r, "persistentvolumes"))) {
         return own_volume(s, node, a);

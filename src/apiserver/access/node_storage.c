@@ -46,3 +46,48 @@ bool node_storage_may_delete(const char *node, const struct json *volume)
            streq(json_get_text(spec, "persistentVolumeReclaimPolicy"), "Delete") &&
            streq(json_get_text(json_get(volume, "status"), "phase"), "Released");
 }
+
+bool node_storage_volume_reads(const struct json *volume, const char *resource, const char *ns,
+                               const char *name)
+{
+    /* 'ref' NULL: the source itself names the object. */
+    static const struct {
+        const char *resource, *source, *ref, *name, *ns;
+    } rows[] = {
+        {"secrets", "csi", "nodeStageSecretRef", "name", "namespace"},
+        {"secrets", "csi", "nodePublishSecretRef", "name", "namespace"},
+        {"secrets", "rbd", "secretRef", "name", "namespace"},
+        {"secrets", "azureFile", NULL, "secretName", "secretNamespace"},
+        {"endpoints", "glusterfs", NULL, "endpoints", "endpointsNamespace"},
+    };
+    const char *claim_ns = json_get_text(json_path(volume, "spec", "claimRef", NULL), "namespace");
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct json *source = json_path(volume, "spec", rows[i].source, NULL);
+        const struct json *ref = rows[i].ref ? json_get(source, rows[i].ref) : source;
+        const char *own = json_get_text(ref, rows[i].ns);
+        if (streq(rows[i].resource, resource) && *name &&
+            streq(json_get_text(ref, rows[i].name), name) && streq(*own ? own : claim_ns, ns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct json *without_growth(const struct json *claim)
+{
+    static const char *const members[] = {"capacity", "conditions", "allocatedResources",
+                                          "allocatedResourceStatuses"};
+    const struct json *had = json_get(claim, "status");
+    struct json *status = had ? json_clone(had) : json_object();
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        json_remove(status, members[i]);
+    }
+    return status;
+}
+
+bool node_storage_status_is_kept(const struct json *claim, const struct json *old)
+{
+    CLEANUP(json_free) struct json *a = without_growth(claim);
+    CLEANUP(json_free) struct json *b = without_growth(old);
+    return json_equal(a, b);
+}

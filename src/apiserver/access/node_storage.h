@@ -15,3 +15,10 @@ bool node_storage_is_partial(const struct api_kind *k);
 bool node_storage_sees(const char *node, const struct api_kind *k, const struct json *obj);
 /* Whether the node made the volume by STORAGE_LOCAL_PROVISIONER, and has to remove it now. */
 bool node_storage_may_delete(const char *node, const struct json *volume);
+/* Whether a kubelet that mounts the volume reads the object: "secrets" or "endpoints" (without a
+ * namespace of its own in the reference, that of the volume's claim). */
+bool node_storage_volume_reads(const struct json *volume, const char *resource, const char *ns,
+                               const char *name);
+/* What a node may not change in the status of a claim: everything but what follows when it has
+ * grown the file system.  Whether that is equal in both. */
+bool node_storage_status_is_kept(const struct json *claim, const struct json *old);

@@ -199,6 +199,10 @@ int storage_validate_node(struct request *q, const char *node, const struct json
     const char *plural = q->kind->plural, *why;
     if (streq(plural, "persistentvolumes")) {
         why = old ? volume_update_fault(node, obj, old) : volume_fault(q, node, obj);
+    } else if (streq(plural, "persistentvolumeclaims") && *q->subresource) {
+        why = node_storage_status_is_kept(obj, old)
+                  ? NULL
+                  : "a node is only allowed to tell the size of a claim in its status";
     } else if (streq(plural, "persistentvolumeclaims")) {
         why = old ? claim_update_fault(node, obj, old) : "a node makes no claims";
     } else {

@@ -371,7 +371,8 @@ void instance_undo(struct instance *in, struct work *w)
 static bool is_watched(const struct json *ref)
 {
     const char *kind = json_get_text(ref, "kind");
-    return streq(kind, "Deployment") || streq(kind, "StatefulSet") || streq(kind, "Job");
+    return streq(kind, "Deployment") || streq(kind, "DeploymentConfig") ||
+           streq(kind, "StatefulSet") || streq(kind, "Job");
 }
 
 static void waiting_written(void *ctx, struct work *w, int error, const char *text,
@@ -597,6 +598,7 @@ static const struct controller_watch watches[] = {
     PARTS("apps/v1", "deployments"),
     PARTS("apps/v1", "statefulsets"),
     PARTS("batch/v1", "jobs"),
+    PARTS("apps.openshift.io/v1", "deploymentconfigs"),
 };
 
 const struct controller template_instances_controller = {

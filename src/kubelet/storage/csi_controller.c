@@ -192,7 +192,7 @@ static void end_create(struct op *op)
                       obj_name(op->class), op->err.text);
         recorder_event(c->c.recorder, "v1", "PersistentVolumeClaim", op->claim, EVENT_WARNING,
                        "ProvisioningFailed", text);
-        if (op->error == -ENOSPC && obj_annotation(op->claim, NOTE_SELECTED_NODE)) {
+        if (op->error == -ENOSPC && obj_annotation(op->claim, STORAGE_SELECTED_NODE)) {
             CLEANUP(json_free) struct json *body = local_unselect_patch();
             patch(op->w, "v1", "persistentvolumeclaims", obj_namespace(op->claim),
                   obj_name(op->claim), NULL, body);
@@ -224,7 +224,7 @@ static void sync_claim(struct csi_controller *c, struct work *w)
     struct op *op = op_new(c, w, call_create, end_create);
     op->claim = json_clone(claim);
     op->class = json_clone(class);
-    const char *node = obj_annotation(claim, NOTE_SELECTED_NODE);
+    const char *node = obj_annotation(claim, STORAGE_SELECTED_NODE);
     if (c->has_topology && node) {
         op->topology = csi_node_topology(informer_get(c->csinodes, node),
                                          informer_get(c->nodes, node), c->driver);

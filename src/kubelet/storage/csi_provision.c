@@ -91,7 +91,7 @@ bool csi_claim_is_due(const struct json *claim, const struct json *class, const 
     bool waits = streq(json_get_text(class, "volumeBindingMode"), "WaitForFirstConsumer");
     return streq(json_get_text(class, "provisioner"), driver) && streq_null(note, driver) &&
            !*json_get_text(json_get(claim, "spec"), "volumeName") && !obj_is_terminating(claim) &&
-           (!waits || obj_annotation(claim, NOTE_SELECTED_NODE));
+           (!waits || obj_annotation(claim, STORAGE_SELECTED_NODE));
 }
 
 static int64_t requested(const struct json *claim)
@@ -237,7 +237,7 @@ int csi_volume_make(const struct json *claim, const struct json *class, const ch
         return err_set(e, -EINVAL, "CreateVolume: the volume %s",
                        *answer->id ? "is smaller than what was asked for" : "has no id");
     }
-    obj_set_annotation(pv, NOTE_PROVISIONED_BY, driver);
+    obj_set_annotation(pv, STORAGE_PROVISIONED_BY, driver);
     struct json *capacity = json_ensure_object(spec, "capacity");
     if (answer->capacity_bytes > requested(claim)) {
         json_set(capacity, "storage", json_stringf("%lld", (long long) answer->capacity_bytes));
@@ -279,7 +279,7 @@ int csi_volume_make(const struct json *claim, const struct json *class, const ch
 bool csi_volume_is_to_go(const struct json *pv, const char *driver)
 {
     return local_volume_is_to_go(pv) &&
-           streq_null(obj_annotation(pv, NOTE_PROVISIONED_BY), driver) &&
+           streq_null(obj_annotation(pv, STORAGE_PROVISIONED_BY), driver) &&
            streq_null(json_path_string(pv, "spec", "csi", "driver", NULL), driver);
 }
 

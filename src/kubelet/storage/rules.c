@@ -19,7 +19,7 @@ const char *local_claim_class(const struct json *claim)
 
 bool local_claim_is_selected(const struct json *claim, const char *node)
 {
-    return streq_null(obj_annotation(claim, NOTE_SELECTED_NODE), node) &&
+    return streq_null(obj_annotation(claim, STORAGE_SELECTED_NODE), node) &&
            !*json_get_text(json_get(claim, "spec"), "volumeName") && !obj_is_terminating(claim);
 }
 
@@ -93,7 +93,7 @@ static struct json *on_node(const char *node)
     struct json *term = json_append(terms, json_object());
     struct json *list = json_set(term, "matchExpressions", json_array());
     struct json *expression = json_append(list, json_object());
-    json_set_string(expression, "key", LABEL_HOSTNAME);
+    json_set_string(expression, "key", STORAGE_HOSTNAME);
     json_set_string(expression, "operator", "In");
     json_append(json_set(expression, "values", json_array()), json_string(node));
     return selector;
@@ -107,7 +107,7 @@ struct json *local_volume_make(const struct json *claim, const struct json *clas
     const char *policy = json_get_text(class, "reclaimPolicy");
     struct json *pv = obj_new("v1", "PersistentVolume", NULL, name);
     struct json *spec = json_set(pv, "spec", json_object());
-    obj_set_annotation(pv, NOTE_PROVISIONED_BY, LOCAL_PROVISIONER);
+    obj_set_annotation(pv, STORAGE_PROVISIONED_BY, STORAGE_LOCAL_PROVISIONER);
     json_set(json_ensure_object(spec, "capacity"), "storage",
              json_clone(json_path(from, "resources", "requests", "storage", NULL)));
     json_set(spec, "accessModes", json_clone(json_get(from, "accessModes")));
@@ -130,7 +130,7 @@ struct json *local_unselect_patch(void)
 {
     struct json *patch = json_object();
     struct json *notes = json_ensure_object(json_ensure_object(patch, "metadata"), "annotations");
-    json_set(notes, NOTE_SELECTED_NODE, json_null());
+    json_set(notes, STORAGE_SELECTED_NODE, json_null());
     return patch;
 }
 
@@ -139,7 +139,7 @@ bool local_volume_is_own(const struct json *pv, const char *node, const char *fo
     const char *name = obj_name(pv);
     CLEANUP_FREE char *path = xasprintf("%s/%s", folder, name);
     CLEANUP(json_free) struct json *affinity = on_node(node);
-    return streq_null(obj_annotation(pv, NOTE_PROVISIONED_BY), LOCAL_PROVISIONER) &&
+    return streq_null(obj_annotation(pv, STORAGE_PROVISIONED_BY), STORAGE_LOCAL_PROVISIONER) &&
            local_dir_name_is_valid(name) &&
            json_equal(json_path(pv, "spec", "nodeAffinity", "required", NULL), affinity) &&
            streq_null(json_path_string(pv, "spec", "local", "path", NULL), path);
@@ -174,7 +174,7 @@ struct json *local_capacity_make(const char *ns, const char *class, const struct
     json_set_string(obj, "storageClassName", class);
     struct json *labels =
         json_ensure_object(json_ensure_object(obj, "nodeTopology"), "matchLabels");
-    json_set_string(labels, LABEL_HOSTNAME, obj_name(node));
+    json_set_string(labels, STORAGE_HOSTNAME, obj_name(node));
     json_set(obj, "capacity", json_stringf("%lld", (long long) bytes));
     return obj;
 }
@@ -187,8 +187,9 @@ int64_t local_capacity_left(int64_t free_bytes, int64_t margin, int64_t outstand
 
 bool recycle_is_due(const struct json *pv, const char *node)
 {
-    return is_released(pv, "Recycle") && streq_null(obj_annotation(pv, NOTE_RECYCLE_NODE), node) &&
-           !obj_annotation(pv, NOTE_RECYCLED) && !obj_annotation(pv, NOTE_RECYCLE_FAILED);
+    return is_released(pv, "Recycle") &&
+           streq_null(obj_annotation(pv, STORAGE_RECYCLE_NODE), node) &&
+           !obj_annotation(pv, STORAGE_RECYCLED) && !obj_annotation(pv, STORAGE_RECYCLE_FAILED);
 }
 
 int recycle_check_path(const char *path, const char *prefixes, struct err *e)
@@ -219,9 +220,10 @@ struct json *recycle_patch(const char *failure)
     struct json *patch = json_object();
     struct json *notes = json_ensure_object(json_ensure_object(patch, "metadata"), "annotations");
     if (failure) {
-        json_set(notes, NOTE_RECYCLE_FAILED, json_string_n(failure, strnlen(failure, FAILURE_MAX)));
+        json_set(notes, STORAGE_RECYCLE_FAILED,
+                 json_string_n(failure, strnlen(failure, FAILURE_MAX)));
     } else {
-        json_set_string(notes, NOTE_RECYCLED, "true");
+        json_set_string(notes, STORAGE_RECYCLED, "true");
     }
     return patch;
 }

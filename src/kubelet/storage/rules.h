@@ -3,16 +3,8 @@
  * (provisioner tenet.io/local) and the reclaim policy Recycle.  Pure; objects are borrowed. */
 #pragma once
 
+#include "storage/names.h"
 #include "wire/json.h"
-
-#define LOCAL_PROVISIONER "tenet.io/local"
-#define NOTE_SELECTED_NODE "volume.kubernetes.io/selected-node"
-#define NOTE_PROVISIONED_BY "pv.kubernetes.io/provisioned-by"
-/* The controller names the node that shall empty a released volume, and the node its result. */
-#define NOTE_RECYCLE_NODE "tenet.io/recycle-node"
-#define NOTE_RECYCLED "tenet.io/recycled"
-#define NOTE_RECYCLE_FAILED "tenet.io/recycle-failed"
-#define LABEL_HOSTNAME "kubernetes.io/hostname"
 
 /* The class that the claim names, by its field or the older annotation; "": none. */
 const char *local_claim_class(const struct json *claim);

@@ -133,7 +133,7 @@ static void measure(void *ctx)
 static void add_classes(void *ctx, const char *key, const struct json *class)
 {
     struct storage *s = ctx;
-    if (streq(json_get_text(class, "provisioner"), LOCAL_PROVISIONER)) {
+    if (streq(json_get_text(class, "provisioner"), STORAGE_LOCAL_PROVISIONER)) {
         CLEANUP_FREE char *work = xasprintf(CAPACITY_KEY "%s", key);
         workqueue_add(s->queue, work);
     }
@@ -369,7 +369,7 @@ static void sync_claim(struct storage *s, struct work *w)
     const char *name = claim ? local_claim_class(claim) : "";
     const struct json *class = *name ? informer_get(s->classes, name) : NULL;
     if (!claim || !class || !local_claim_is_selected(claim, s->node_name) ||
-        !streq(json_get_text(class, "provisioner"), LOCAL_PROVISIONER)) {
+        !streq(json_get_text(class, "provisioner"), STORAGE_LOCAL_PROVISIONER)) {
         work_done(w);
         return;
     }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"
+#include "storage/names.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +14,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define PREFIX "pvc-"
 #define NAME_MAX_SIZE 64
 #define FOLDER_MODE 0700
 /* Containers of any user write to their volume; the folder above keeps others out. */
@@ -25,8 +25,8 @@
 bool local_dir_name_is_valid(const char *name)
 {
     size_t n = strlen(name);
-    return str_has_prefix(name, PREFIX) && n > strlen(PREFIX) && n <= NAME_MAX_SIZE &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
+    return str_has_prefix(name, STORAGE_VOLUME_PREFIX) && n > strlen(STORAGE_VOLUME_PREFIX) &&
+           n <= NAME_MAX_SIZE && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
 }
 
 static char *image_of(const char *name)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rights of a node: each right is one row, and each request beside it that must be refused. */
+#include "api/obj.h"
 #include "apiserver/access/authz.h"
 #include "apiserver/request/server_priv.h"
 #include "base/base64.h"
@@ -38,6 +39,25 @@ static void volume(const char *name, const char *ns, const char *claim)
         xasprintf("{'metadata':{'name':'%s'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':["
                   "'ReadWriteOnce'],'nfs':{'server':'s','path':'/'}%s}}",
                   name, ref);
+    put_in(h, "POST", "/api/v1/persistentvolumes", body, 201);
+}
+
+/* A claim in "red" and its volume, whose source is 'source'.  'own': the volume names the claim
+ * with its uid, else with that of another one. */
+static void bound_claim(const char *name, const char *source, bool own)
+{
+    CLEANUP_FREE char *claim =
+        xasprintf("{'metadata':{'name':'%s'},'spec':{'accessModes':['ReadWriteOnce'],'resources':{"
+                  "'requests':{'storage':'1Gi'}},'volumeName':'of-%s'}}",
+                  name, name);
+    CLEANUP_FREE char *path = xasprintf("/api/v1/namespaces/red/persistentvolumeclaims/%s", name);
+    put_in(h, "POST", "/api/v1/namespaces/red/persistentvolumeclaims", claim, 201);
+    CLEANUP(json_free)
+    struct json *o = security_object(h->api->security, "", "persistentvolumeclaims", "red", name);
+    CLEANUP_FREE char *body = xasprintf(
+        "{'metadata':{'name':'of-%s'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':["
+        "'ReadWriteOnce'],%s,'claimRef':{'namespace':'red','name':'%s','uid':'%s'}}}",
+        name, source, name, own ? obj_uid(o) : "another");
     put_in(h, "POST", "/api/v1/persistentvolumes", body, 201);
 }
 
@@ -95,6 +115,23 @@ static int set_up(void **state)
     volume("bound", "red", "claim");
     volume("other", "blue", "claim");
     volume("free", NULL, NULL);
+    bound_claim(
+        "driven",
+        "'csi':{'driver':'d.example','volumeHandle':'1','nodeStageSecretRef':{'name':'stage',"
+        "'namespace':'blue'},'nodePublishSecretRef':{'name':'publish','namespace':'red'}}",
+        true);
+    bound_claim("forged",
+                "'csi':{'driver':'d.example','volumeHandle':'2','nodeStageSecretRef':{'name':"
+                "'foreign','namespace':'red'}}",
+                false);
+    bound_claim("disk2-tmp", "'glusterfs':{'endpoints':'gluster','path':'p'}", true);
+    pod("red", "disk2", "n1",
+        ONE ", 'serviceAccountName': 'robot', 'volumes': [{'name': 'v', 'persistentVolumeClaim': "
+            "{'claimName': 'driven'}},"
+            "{'name': 'w', 'persistentVolumeClaim': {'claimName': 'forged'}},"
+            "{'name': 'x', 'glusterfs': {'endpoints': 'inline', 'path': 'p'}},"
+            "{'name': 'tmp', 'ephemeral': {'volumeClaimTemplate': {'spec': {'accessModes': "
+            "['ReadWriteOnce'], 'resources': {'requests': {'storage': '1Gi'}}}}}}]");
     csr("system:node:n1 system:nodes", "own");
     put_in(h, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
            "{'metadata': {'name': 'c'}, 'rules': [{'verbs': ['create'],"
@@ -153,7 +190,23 @@ static void a_node_has_rights_only_to_its_own_objects(void **state)
         {"POST /api/v1/namespaces/red/persistentvolumeclaims", false},
         {"DELETE /api/v1/namespaces/red/persistentvolumeclaims", false},
         {"POST /api/v1/namespaces/red/persistentvolumeclaims/claim/binding", false},
-        {"GET /api/v1/namespaces/red/persistentvolumeclaims/claim/status", false},
+        {"GET /api/v1/namespaces/red/persistentvolumeclaims/claim/status", true},
+        {"PATCH /api/v1/namespaces/red/persistentvolumeclaims/claim/status", true},
+        {"PATCH /api/v1/namespaces/blue/persistentvolumeclaims/claim/status", false},
+        {"DELETE /api/v1/namespaces/red/persistentvolumeclaims/claim/status", false},
+        /* Secrets and Endpoints that volumes of its pods name, in any namespace. */
+        {"GET /api/v1/namespaces/blue/secrets/stage", true},
+        {"GET /api/v1/namespaces/red/secrets/publish", true},
+        {"GET /api/v1/namespaces/red/secrets/stage", false},
+        {"GET /api/v1/namespaces/blue/secrets/publish", false},
+        {"GET /api/v1/namespaces/red/secrets/foreign", false},
+        {"GET /api/v1/namespaces/blue/secrets?watch?fieldSelector=metadata.name%3Dstage", false},
+        {"PUT /api/v1/namespaces/blue/secrets/stage", false},
+        {"GET /api/v1/namespaces/red/endpoints/gluster", true},
+        {"GET /api/v1/namespaces/red/endpoints/inline", true},
+        {"GET /api/v1/namespaces/blue/endpoints/gluster", false},
+        {"GET /api/v1/namespaces/red/endpoints", false},
+        {"PUT /api/v1/namespaces/red/endpoints/gluster", false},
         {"PUT /api/v1/namespaces/red/persistentvolumeclaims/claim", false},
         {"GET /api/v1/persistentvolumes/bound", true},
         {"GET /api/v1/persistentvolumes/other", false},

@@ -244,6 +244,13 @@ static void a_failure_is_a_condition_until_it_is_over(void **state)
                    "'message': 'exceeded quota', 'lastTransitionTime': '2026-01-01T01:00:00Z'}");
     plan.outcome(plan.status, NULL, NULL, NOW + 1);
     assert_null(condition_find(plan.status, "ReplicaFailure"));
+    /* The next attempt has another name, and the same reason: nothing is to be written. */
+    plan.outcome(plan.status, &plan.writes[0], "pods \"web-aaaaa\" is forbidden: quota", NOW);
+    CLEANUP(json_free) struct json *before = json_clone(plan.status);
+    plan.outcome(plan.status, &plan.writes[0], "pods \"web-bbbbb\" is forbidden: quota", NOW + 1);
+    assert_true(json_equal(before, plan.status));
+    plan.outcome(plan.status, &plan.writes[0], "pods \"web-bbbbb\" is forbidden: SCC", NOW + 1);
+    assert_false(json_equal(before, plan.status));
 }
 
 /* ---- histories ---- */
