@@ -165,11 +165,10 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "  externalIPNetworkCIDRs: [192.0.2.0/24]\n" /* A range for tests: RFC 5737. */
         "kubernetesMasterConfig:\n"
         "  deployInProcess: true\n" /* No registry has an image of the deployer. */
+        "  localStorageClass: true\n"
         "servingInfo:\n"
         "  bindAddress: %s:%u\n"
         "%s"
-        "kubernetesMasterConfig:\n"
-        "  localStorageClass: true\n"
         "storage:\n"
         "%s",
         json_get_text(l->config, "plugin"), json_get_text(l->config, "clusterNetwork"),
