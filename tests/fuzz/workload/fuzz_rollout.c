@@ -55,16 +55,14 @@ static void try_strategy(const struct json *rc)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP_FREE char *text = xstrndup((const char *) data, size);
-    struct json *config = NULL, *copy = NULL;
+    CLEANUP(json_free) struct json *config = NULL, *copy = NULL;
     struct err e = {0};
     if (json_parse(config_text, strlen(config_text), &config, NULL) < 0) {
         return 0;
     }
-    CLEANUP(json_free) struct json *own = config;
     CLEANUP(json_free) struct json *rc = rollout_make_set(config);
     obj_set_annotation(rc, ROLLOUT_ENCODED, text);
     if (rollout_decode(rc, &copy, &e) == 0) {
-        CLEANUP(json_free) struct json *earlier = copy;
         CLEANUP(json_free) struct json *a = json_clone(config);
         CLEANUP(json_free) struct json *b = json_clone(config);
         (void) rollout_instantiate(a, copy, false);
