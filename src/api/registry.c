@@ -76,7 +76,7 @@ static bool has_api_version(const struct api_kind *k, const char *s)
 const struct api_kind *api_registry_by_name(const struct api_registry *r, const char *api_version,
                                             const char *kind)
 {
-    /* Of two resources with one kind the one that is stored is the kind's own. */
+    /* When two resources have the kind, the stored one is returned. */
     const struct api_kind *asked = NULL;
     for (size_t i = 0; i < r->n; i++) {
         if (streq(r->list[i]->kind, kind) && has_api_version(r->list[i], api_version)) {

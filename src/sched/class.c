@@ -2,6 +2,7 @@
 #include "api/node_match.h"
 #include "api/requests.h"
 #include "sched/model_priv.h"
+#include "storage/fields.h"
 
 /* Requests that scores assume of containers that state none. */
 #define ASSUMED_CPU INT64_C(100)
@@ -291,13 +292,9 @@ static struct json *essence(const struct json *pod)
     take_containers(spec, from, "containers");
     take_containers(spec, from, "initContainers");
     JSON_FOREACH (v, json_get(from, "volumes")) {
-        const char *claim = json_path_string(v, "persistentVolumeClaim", "claimName", NULL);
+        CLEANUP_FREE char *claim = storage_pod_claim(pod, v);
         if (claim) {
             json_append(json_ensure_array(spec, "claims"), json_string(claim));
-        } else if (json_get(v, "ephemeral")) {
-            json_append(json_ensure_array(spec, "claims"),
-                        json_stringf("%s-%s", json_get_text(json_get(pod, "metadata"), "name"),
-                                     json_get_text(v, "name")));
         }
     }
     return spec;

@@ -54,7 +54,7 @@ void kind_deployment_config_prepare(struct json *obj, const struct json *old)
     if (json_is(json_get(spec, "template"), JSON_OBJECT)) {
         (void) template_ensure(spec, "template");
     }
-    /* What was rolled out of another object says nothing about this one. */
+    /* A new object was never rolled out, also when it is a copy of another one. */
     JSON_FOREACH (t, old ? NULL : json_get(spec, "triggers")) {
         (void) json_remove(json_get(t, "imageChangeParams"), "lastTriggeredImage");
     }
@@ -115,7 +115,7 @@ static bool is_absent(const struct json *v)
     return !v || json_is(v, JSON_NULL);
 }
 
-/* Of the two bounds at least one has to allow a change. */
+/* Sets the absent one of maxUnavailable and maxSurge, so that at least one of them allows a change. */
 static void default_shares(struct json *rolling)
 {
     const struct json *missing = json_get(rolling, "maxUnavailable");

@@ -38,7 +38,7 @@ struct json *kind_resource_quota_cell_limit(const struct json *obj, int64_t now_
 
 /* ---- names of resources ---- */
 
-#define MAX_RESOURCES 64 /* As src/quota counts. */
+#define MAX_RESOURCES 64 /* The same bound is in src/quota. */
 #define CLASS_INFIX ".storageclass.storage.k8s.io/"
 
 static bool is_among(const char *const *list, const char *s)
@@ -245,8 +245,8 @@ static void default_amounts(struct json *item, const char *to, const char *from)
     }
 }
 
-/* As in Kubernetes, for containers: the limit by default is the most, the request by default that
- * limit or the least. */
+/* Completes the limits of containers as Kubernetes does: "default" is "max" unless it is given, and
+ * "defaultRequest" is "default", or else "min". */
 void kind_limit_range_defaults(struct json *obj)
 {
     struct json *list = json_get(json_get(obj, "spec"), "limits");

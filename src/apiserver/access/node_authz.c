@@ -36,16 +36,13 @@ static bool names(const struct json *ref, const char *key, const char *name)
     return streq_null(json_path_string(ref, key, NULL), name);
 }
 
-/* Whether the pod mounts the claim 'name': by name, or as one made for the pod (POD-VOLUME). */
+/* Whether the pod mounts the claim 'name'. */
 static bool pod_claims(const struct json *pod, const char *name)
 {
-    const char *pod_name = json_path_string(pod, "metadata", "name", NULL);
     const struct json *v;
     JSON_FOREACH (v, json_path(pod, "spec", "volumes", NULL)) {
-        const char *volume = json_path_string(v, "name", NULL);
-        CLEANUP_FREE char *own = xasprintf("%s-%s", pod_name ? pod_name : "", volume ? volume : "");
-        if (names(json_get(v, "persistentVolumeClaim"), "claimName", name) ||
-            (json_get(v, "ephemeral") && streq(own, name))) {
+        CLEANUP_FREE char *claim = storage_pod_claim(pod, v);
+        if (streq_null(claim, name)) {
             return true;
         }
     }
@@ -157,11 +154,8 @@ static bool pod_mounts_by(struct security *s, const struct json *pod, const stru
     const char *ns = obj_namespace(pod);
     const struct json *v;
     JSON_FOREACH (v, json_path(pod, "spec", "volumes", NULL)) {
-        const char *claim = json_path_string(v, "persistentVolumeClaim", "claimName", NULL);
-        CLEANUP_FREE char *own = json_get(v, "ephemeral")
-                                     ? xasprintf("%s-%s", obj_name(pod), json_get_text(v, "name"))
-                                     : NULL;
-        if ((claim || own) && claim_reads(s, ns, claim ? claim : own, a)) {
+        CLEANUP_FREE char *claim = storage_pod_claim(pod, v);
+        if (claim && claim_reads(s, ns, claim, a)) {
             return true;
         }
         if (streq(a->resource, "endpoints") && streq(ns, a->namespace) &&

@@ -19,6 +19,6 @@ bool node_storage_may_delete(const char *node, const struct json *volume);
  * namespace of its own in the reference, that of the volume's claim). */
 bool node_storage_volume_reads(const struct json *volume, const char *resource, const char *ns,
                                const char *name);
-/* What a node may not change in the status of a claim: everything but what follows when it has
- * grown the file system.  Whether that is equal in both. */
+/* Whether both statuses of the claim are equal, apart from the members that a node writes when it
+ * has grown the file system. */
 bool node_storage_status_is_kept(const struct json *claim, const struct json *old);

@@ -25,7 +25,8 @@ static struct quota_write *find_flight(struct quotas *s, const struct cache_kind
     return NULL;
 }
 
-/* What the event adds to the quota; the charge of the write that caused it has that already. */
+/* The amounts that the event adds to the quota.  They are in the charge of the write that caused
+ * the event, if that was a write of this server. */
 static const int64_t *added(const struct quota *q, const struct quota_write *cause,
                             struct quota_write *scratch, const struct cache_kind *ck,
                             const struct json *obj, const struct json *old)

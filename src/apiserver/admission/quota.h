@@ -53,7 +53,7 @@ struct quota_write {
 struct quota_attempt {
     struct request *q;
     const struct cache_kind *ck;
-    const char *key; /* Of the object in its kind. */
+    const char *key; /* Key of the object within its kind. */
     const struct json *obj, *old;
     /* Makes the attempt again, when another write of this server is over. */
     void (*again)(void *ctx);

@@ -1,38 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kubelet/csi/messages.h"
 
-#define AT(type, m) offsetof(struct type, m)
-/* Rows, by the kind of their member. */
-#define ROW(number, kind, type, m)                     \
-    {                                                  \
-        number, PB_ROW_##kind, AT(type, m), 0, NULL, 0 \
-    }
-#define TEXTS(number, type, m)                                      \
-    {                                                               \
-        number, PB_ROW_TEXTS, AT(type, m.v), AT(type, m.n), NULL, 0 \
-    }
-#define LIST(number, shape, type, p, n)                         \
-    {                                                           \
-        number, PB_ROW_LIST, AT(type, p), AT(type, n), shape, 0 \
-    }
+#include "wire/protobuf_shapes.h"
+
 #define PAIRS(number, type, m) LIST(number, &map_shape, type, m.v, m.n)
-/* A nested message over the same struct. */
-#define VIEW(number, shape)                 \
-    {                                       \
-        number, PB_ROW_PART, 0, 0, shape, 0 \
-    }
-#define PART(number, shape, type, m)                  \
-    {                                                 \
-        number, PB_ROW_PART, AT(type, m), 0, shape, 0 \
-    }
-/* A nested message over the same struct that is there when a bool is true. */
-#define VIEW_IF(number, shape, type, has)                        \
-    {                                                            \
-        number, PB_ROW_PART, 0, AT(type, has), shape, PB_ROW_HAS \
-    }
-#define SHAPE(name, type, ...)                                \
-    static const struct pb_row name##_rows[] = {__VA_ARGS__}; \
-    static const struct pb_shape name = PB_SHAPE(struct type, name##_rows)
 
 static const struct pb_shape empty = {0};
 

@@ -14,6 +14,7 @@
 #include "kubelet/storage/csi_provision.h"
 #include "kubelet/storage/rules.h"
 #include "kubelet/volumes/jobs.h"
+#include "storage/fields.h"
 
 LOG_MODULE("csi");
 
@@ -210,8 +211,8 @@ static void end_create(struct op *op)
 static void sync_claim(struct csi_controller *c, struct work *w)
 {
     const struct json *claim = informer_get(c->claims, work_key(w) + strlen(CLAIM_KEY));
-    const char *name = claim ? local_claim_class(claim) : "";
-    const struct json *class = *name ? informer_get(c->classes, name) : NULL;
+    const char *name = claim ? storage_claim_class(claim) : NULL;
+    const struct json *class = name && *name ? informer_get(c->classes, name) : NULL;
     if (!c->can_create || !claim || !class || !csi_claim_is_due(claim, class, c->driver)) {
         work_done(w);
         return;
@@ -531,7 +532,7 @@ static void sync_growth(struct csi_controller *c, struct work *w)
 {
     const struct json *claim = informer_get(c->claims, work_key(w) + strlen(GROW_KEY));
     const char *name = json_get_text(json_get(claim, "spec"), "volumeName");
-    const struct json *pv = *name ? informer_get(c->volumes, name) : NULL;
+    const struct json *pv = name && *name ? informer_get(c->volumes, name) : NULL;
     int64_t bytes = pv ? csi_growth_of(claim, pv, c->driver) : 0;
     if (bytes <= 0 || !c->can_expand) {
         work_done(w);

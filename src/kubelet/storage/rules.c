@@ -6,16 +6,9 @@
 #include "base/mem.h"
 #include "kubelet/volumes/local_dirs.h"
 
-#define NOTE_CLASS "volume.beta.kubernetes.io/storage-class"
 #define FAILURE_MAX 1000
 /* Longer names are those of a class and a node that are both very long. */
 #define NAME_MAX_SIZE 253
-
-const char *local_claim_class(const struct json *claim)
-{
-    const char *note = obj_annotation(claim, NOTE_CLASS);
-    return note && *note ? note : json_get_text(json_get(claim, "spec"), "storageClassName");
-}
 
 bool local_claim_is_selected(const struct json *claim, const char *node)
 {

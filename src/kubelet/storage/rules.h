@@ -6,8 +6,6 @@
 #include "storage/names.h"
 #include "wire/json.h"
 
-/* The class that the claim names, by its field or the older annotation; "": none. */
-const char *local_claim_class(const struct json *claim);
 /* Whether this node shall make a volume for the claim: it is not bound, and the scheduler chose the
  * node.  The class is not looked at. */
 bool local_claim_is_selected(const struct json *claim, const char *node);

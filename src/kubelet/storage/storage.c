@@ -10,6 +10,7 @@
 #include "kubelet/storage/rules.h"
 #include "kubelet/volumes/jobs.h"
 #include "kubelet/volumes/local_dirs.h"
+#include "storage/fields.h"
 
 #include <dirent.h>
 
@@ -328,7 +329,7 @@ static void volume_created(void *ctx, struct work *w, int error, const char *tex
     const struct json *claim = informer_get(s->claims, work_key(w) + strlen(CLAIM_KEY));
     if (error < 0 && error != -EEXIST) {
         if (claim) {
-            claim_failed(s, w, claim, local_claim_class(claim), error, text);
+            claim_failed(s, w, claim, storage_claim_class(claim), error, text);
         } else {
             work_retry(w, error, "create a PersistentVolume", text);
         }
@@ -366,8 +367,8 @@ static void dir_made(void *ctx)
 static void sync_claim(struct storage *s, struct work *w)
 {
     const struct json *claim = informer_get(s->claims, work_key(w) + strlen(CLAIM_KEY));
-    const char *name = claim ? local_claim_class(claim) : "";
-    const struct json *class = *name ? informer_get(s->classes, name) : NULL;
+    const char *name = claim ? storage_claim_class(claim) : NULL;
+    const struct json *class = name && *name ? informer_get(s->classes, name) : NULL;
     if (!claim || !class || !local_claim_is_selected(claim, s->node_name) ||
         !streq(json_get_text(class, "provisioner"), STORAGE_LOCAL_PROVISIONER)) {
         work_done(w);

@@ -12,6 +12,7 @@
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"
 #include "pod/resources.h"
+#include "storage/fields.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -214,21 +215,10 @@ static void work(void *ctx)
     volume_job_run(((struct set_up_call *) ctx)->job);
 }
 
-/* The name of the claim (owned); NULL: the volume has none. */
-static char *claim_name_of(const struct volume *vol)
-{
-    const struct json *claim = json_get(vol->spec, "persistentVolumeClaim");
-    if (json_get(vol->spec, "ephemeral")) {
-        return xasprintf("%s-%s", json_path_string(vol->pod->pod, "metadata", "name", NULL),
-                         name_of(vol));
-    }
-    return claim ? xstrdup(json_get_text(claim, "claimName")) : NULL;
-}
-
 static void follow_growth(struct volume *vol)
 {
     const struct volumes *v = vol->pod->all;
-    CLEANUP_FREE char *claim = claim_name_of(vol);
+    CLEANUP_FREE char *claim = storage_pod_claim(vol->pod->pod, vol->spec);
     if (claim && !vol->growth && streq(vol->type->member, "csi")) {
         struct growth_config c = {
             .loop = v->loop,
@@ -445,7 +435,7 @@ static void add_claim(struct volume *vol)
     const struct json *meta = json_get(p->pod, "metadata");
     const struct json *claim = json_get(vol->spec, "persistentVolumeClaim");
     bool own = json_get(vol->spec, "ephemeral") != NULL;
-    CLEANUP_FREE char *name = claim_name_of(vol);
+    CLEANUP_FREE char *name = storage_pod_claim(vol->pod->pod, vol->spec);
     if (name) {
         vol->readonly = json_get_bool(json_get(claim, "readOnly"), false);
         vol->claim = claim_new(p->all->loop, p->all->client, json_get_text(meta, "namespace"), name,

@@ -29,15 +29,11 @@ static void only_the_selected_node_makes_a_volume(void **state)
     CLEANUP(json_free) struct json *claim = from(CLAIM("'storageClassName': 'local'"));
     assert_true(local_claim_is_selected(claim, "n1"));
     assert_false(local_claim_is_selected(claim, "n2"));
-    assert_string_equal(local_claim_class(claim), "local");
     json_set_string(json_get(claim, "spec"), "volumeName", "other");
     assert_false(local_claim_is_selected(claim, "n1"));
     CLEANUP(json_free) struct json *going = from(CLAIM("'storageClassName': 'local'"));
     json_set_string(json_get(going, "metadata"), "deletionTimestamp", "2026-01-01T00:00:00Z");
     assert_false(local_claim_is_selected(going, "n1"));
-    json_set_string(json_path(going, "metadata", "annotations", NULL),
-                    "volume.beta.kubernetes.io/storage-class", "old");
-    assert_string_equal(local_claim_class(going), "old");
 }
 
 static void what_the_class_local_does_not_have_is_refused_with_its_name(void **state)
