@@ -345,7 +345,8 @@ struct json *csi_attach_status(const struct runtime_pairs *context, const char *
     json_set_bool(status, "attached", !failure);
     if (failure) {
         struct json *error = json_ensure_object(status, "attachError");
-        json_set(error, "message", json_string_n(failure, strnlen(failure, FAILURE_MAX)));
+        json_set(error, "message",
+                 json_string_n(failure, MIN(strlen(failure), (size_t) FAILURE_MAX)));
         json_set_string(error, "time", now);
         return status;
     }

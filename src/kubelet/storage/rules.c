@@ -214,7 +214,7 @@ struct json *recycle_patch(const char *failure)
     struct json *notes = json_ensure_object(json_ensure_object(patch, "metadata"), "annotations");
     if (failure) {
         json_set(notes, STORAGE_RECYCLE_FAILED,
-                 json_string_n(failure, strnlen(failure, FAILURE_MAX)));
+                 json_string_n(failure, MIN(strlen(failure), (size_t) FAILURE_MAX)));
     } else {
         json_set_string(notes, STORAGE_RECYCLED, "true");
     }
