@@ -29,6 +29,9 @@ struct sched *sched_new(uint64_t seed)
     hmap_init(&s->pods);
     hmap_init(&s->terms);
     hmap_init(&s->subjects);
+    hmap_init(&s->keyed);
+    hmap_init(&s->subject_keys);
+    list_init(&s->loose_terms);
     hmap_init(&s->classes);
     list_init(&s->all_terms);
     list_init(&s->all_subjects);
@@ -106,6 +109,8 @@ struct sched *sched_free(struct sched *s)
     hmap_done(&s->pods);
     hmap_done(&s->terms);
     hmap_done(&s->subjects);
+    hmap_done(&s->keyed);
+    hmap_done(&s->subject_keys);
     hmap_done(&s->classes);
     sched_policy_done(&s->policy);
     free(s->nodes);

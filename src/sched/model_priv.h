@@ -36,6 +36,9 @@ struct topo {
 struct term {
     struct hmap_node node;
     struct list link;
+    struct hmap_node by_key; /* In 'keyed', by a key that a subject must have to match. */
+    struct list loose;       /* Else among the terms without such a key. */
+    bool keyed;
     char *text;
     struct json *selectors; /* Array: a pod has to match each one. */
     struct topo *topo;      /* NULL: counted for each node. */
@@ -50,10 +53,18 @@ struct term {
     int64_t n_matched, n_refusing, n_wishing;
 };
 
+/* A label or the owner of a subject. */
+struct subject_key {
+    struct hmap_node node;
+    struct subject *subject;
+};
+
 /* What selectors see of pods. */
 struct subject {
     struct hmap_node node;
     struct list link;
+    struct subject_key *keys;
+    size_t n_keys;
     char *text, *namespace, *owner;
     struct json *labels;
     struct list pods;    /* Those that have a node. */
@@ -161,6 +172,8 @@ struct sched {
     struct sched_policy policy;
     uint64_t random;
     struct hmap nodes_by_name, pods, terms, subjects, classes;
+    struct hmap keyed, subject_keys; /* Terms and subjects by a label or an owner. */
+    struct list loose_terms;
     struct list all_terms, all_subjects, topos;
     struct list recent; /* Classes with verdicts, the latest first. */
     size_t n_recent;

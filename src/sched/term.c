@@ -146,6 +146,64 @@ void term_add_wishing(struct term *t, const struct node *n, int64_t weight)
     }
 }
 
+/* ---- keys ---- */
+
+/* Applications have terms of their own, and match no other ones: without keys each new term would be
+ * compared with all subjects, and each new subject with all terms. */
+
+static uint32_t hash_of_label(const char *key, const char *value)
+{
+    return hash_string(key) * UINT32_C(31) + hash_string(value);
+}
+
+/* A key that every subject has which the term matches; false: there is none. */
+static bool key_of_term(const struct json *selectors, uint32_t *ret)
+{
+    const struct json *one = json_at(selectors, 0);
+    const char *owner = json_get_string(json_get(one, "owner"));
+    const struct json *labels = json_path(one, "labelSelector", "matchLabels", NULL);
+    if (owner) {
+        *ret = hash_string(owner);
+        return true;
+    }
+    if (!json_is(labels, JSON_OBJECT) || !json_count(labels)) {
+        return false;
+    }
+    const char *value = json_get_string(json_at(labels, 0));
+    *ret = hash_of_label(json_key_at(labels, 0), value ? value : "");
+    return true;
+}
+
+static void add_key(struct sched *s, struct subject *u, uint32_t hash)
+{
+    struct subject_key *k = &u->keys[u->n_keys++];
+    k->subject = u;
+    hmap_insert(&s->subject_keys, &k->node, hash);
+}
+
+static void add_keys(struct sched *s, struct subject *u)
+{
+    size_t n = json_is(u->labels, JSON_OBJECT) ? json_count(u->labels) : 0;
+    u->keys = xcalloc(n + 1, sizeof *u->keys);
+    add_key(s, u, hash_string(u->owner));
+    for (size_t i = 0; i < n; i++) {
+        const char *value = json_get_string(json_at(u->labels, i));
+        add_key(s, u, hash_of_label(json_key_at(u->labels, i), value ? value : ""));
+    }
+}
+
+/* ---- terms of subjects ---- */
+
+static bool subject_has_term(const struct subject *u, const struct term *t)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        if (u->terms[i] == t) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void subject_add_term(struct subject *u, struct term *t)
 {
     u->terms = grow(u->terms, &u->cap, u->n + 1, sizeof(struct term *));
@@ -170,6 +228,16 @@ static void count_subject(struct term *t, const struct subject *u, int sign)
         if (p->placed && !(t->alive_only && p->ending)) {
             term_add_matched(t, p->node, sign);
         }
+    }
+}
+
+/* Relates the two, of which one is new: a new subject has no pods to be counted. */
+static void match(struct sched *s, struct term *t, struct subject *u)
+{
+    /* Two keys of a subject can have one hash. */
+    if (!subject_has_term(u, t) && term_matches(s, t, u)) {
+        subject_add_term(u, t);
+        count_subject(t, u, 1);
     }
 }
 
@@ -198,11 +266,19 @@ struct term *term_get(struct sched *s, struct json *selectors, const char *key, 
     }
     hmap_insert(&s->terms, &t->node, hash);
     list_push_back(&s->all_terms, &t->link);
-    struct subject *u;
-    LIST_FOREACH (u, struct subject, link, &s->all_subjects) {
-        if (term_matches(s, t, u)) {
-            subject_add_term(u, t);
-            count_subject(t, u, 1);
+    uint32_t key_hash;
+    t->keyed = key_of_term(selectors, &key_hash);
+    if (t->keyed) {
+        struct subject_key *k;
+        hmap_insert(&s->keyed, &t->by_key, key_hash);
+        HMAP_FOREACH_WITH_HASH (k, struct subject_key, node, key_hash, &s->subject_keys) {
+            match(s, t, k->subject);
+        }
+    } else {
+        struct subject *u;
+        list_push_back(&s->loose_terms, &t->loose);
+        LIST_FOREACH (u, struct subject, link, &s->all_subjects) {
+            match(s, t, u);
         }
     }
     return t;
@@ -213,9 +289,18 @@ void term_put(struct sched *s, struct term *t)
     if (!t || --t->refs) {
         return;
     }
-    struct subject *u;
-    LIST_FOREACH (u, struct subject, link, &s->all_subjects) {
-        (void) subject_remove_term(u, t);
+    if (t->keyed) {
+        struct subject_key *k;
+        HMAP_FOREACH_WITH_HASH (k, struct subject_key, node, t->by_key.hash, &s->subject_keys) {
+            (void) subject_remove_term(k->subject, t);
+        }
+        hmap_remove(&s->keyed, &t->by_key);
+    } else {
+        struct subject *u;
+        LIST_FOREACH (u, struct subject, link, &s->all_subjects) {
+            (void) subject_remove_term(u, t);
+        }
+        list_remove(&t->loose);
     }
     hmap_remove(&s->terms, &t->node);
     list_remove(&t->link);
@@ -285,11 +370,15 @@ struct subject *subject_get(struct sched *s, const struct json *pod)
     list_init(&u->pods);
     hmap_insert(&s->subjects, &u->node, hash);
     list_push_back(&s->all_subjects, &u->link);
+    add_keys(s, u);
     struct term *t;
-    LIST_FOREACH (t, struct term, link, &s->all_terms) {
-        if (term_matches(s, t, u)) {
-            subject_add_term(u, t);
+    for (size_t i = 0; i < u->n_keys; i++) {
+        HMAP_FOREACH_WITH_HASH (t, struct term, by_key, u->keys[i].node.hash, &s->keyed) {
+            match(s, t, u);
         }
+    }
+    LIST_FOREACH (t, struct term, loose, &s->loose_terms) {
+        match(s, t, u);
     }
     return u;
 }
@@ -297,6 +386,10 @@ struct subject *subject_get(struct sched *s, const struct json *pod)
 void subject_put(struct sched *s, struct subject *u)
 {
     if (u && --u->refs == 0) {
+        for (size_t i = 0; i < u->n_keys; i++) {
+            hmap_remove(&s->subject_keys, &u->keys[i].node);
+        }
+        free(u->keys);
         hmap_remove(&s->subjects, &u->node);
         list_remove(&u->link);
         json_free(u->labels);
