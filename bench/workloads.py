@@ -56,21 +56,29 @@ class Nodes:
         self.names, self.dead, self.ends = [f"n{i}" for i in range(count)], set(), threading.Event()
         c = Client(m.port)
         c.call("POST", "/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
-        for i, name in enumerate(self.names):
+        for name in self.names:
             c.call("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
-            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            room = {"cpu": "64", "memory": "256Gi", "pods": "20000"}
-            c.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
-                "capacity": room, "allocatable": room,
-                "nodeInfo": {"containerRuntimeVersion": "containerd://1.6.20", "kubeletVersion": "v1.32.0"},
-                "addresses": [{"type": "InternalIP", "address": f"198.18.0.{i + 1}"}],
-                "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now,
-                                "lastTransitionTime": now}]}}, STRATEGIC)
+            self.report(c, name)
             c.call("POST", LEASES, {"metadata": {"name": name}, "spec": {
                 "holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": stamp()}})
         self.renewed = {}
         self.thread = threading.Thread(target=self.renew, args=(m.port,), daemon=True)
         self.thread.start()
+
+    def report(self, c, name):
+        """What a kubelet says of its node."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        room = {"cpu": "64", "memory": "256Gi", "pods": "20000"}
+        c.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
+            "capacity": room, "allocatable": room,
+            "nodeInfo": {"containerRuntimeVersion": "containerd://1.6.20", "kubeletVersion": "v1.32.0"},
+            "addresses": [{"type": "InternalIP", "address": f"198.18.0.{self.names.index(name) + 1}"}],
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now,
+                            "lastTransitionTime": now}]}}, STRATEGIC)
+
+    def revive(self, c, name):
+        self.dead.discard(name)
+        self.report(c, name)
 
     def renew(self, port):
         c = Client(port)
@@ -196,13 +204,13 @@ def death(a):
         for n in range(a.rounds):
             with bound.cond:
                 (pod, node), = [k for k, at in bound.seen.items() if at == max(bound.seen.values())]
-            time.sleep(1)  # a second renewal
+            time.sleep(1 if n == 0 else 11)  # a second renewal; pods of the next node may leave 10 s after those of the one before
             nodes.dead.add(node)
             time.sleep(0.1)  # one that was under way
             last = nodes.renewed[node]
             count = len(bound.seen)
             late.append(bound.wait_count(count + 1) - last - GRACE - TOLERATION)
-            nodes.dead.clear()  # With most nodes dead no more pods are moved.
+            nodes.revive(c, node)  # With most nodes dead no more pods are moved.
         nodes.stop()
     print(f"successor with its node after a node's death: {statistics.median(late):.2f} s beyond {GRACE} s of grace and {TOLERATION} s of "
           f"toleration (worst {max(late):.2f} s)")
