@@ -148,8 +148,8 @@ void term_add_wishing(struct term *t, const struct node *n, int64_t weight)
 
 /* ---- keys ---- */
 
-/* Applications have terms of their own, and match no other ones: without keys each new term would be
- * compared with all subjects, and each new subject with all terms. */
+/* Applications have terms of their own, and match no other ones: without keys each new term would
+ * be compared with all subjects, and each new subject with all terms. */
 
 static uint32_t hash_of_label(const char *key, const char *value)
 {
