@@ -168,7 +168,14 @@ static void without_a_basis_nothing_changes(void **state)
          "'pods': {'metric': {'name': 'm'}, 'target': {}}}]}}",
          2, "55", NOW);
     assert_false(result.scales);
+    assert_string_equal(reason("ScalingActive"), "FailedGetPodsMetric");
     assert_non_null(strstr(result.fail_text, "metrics of the type Pods have no source"));
+    /* The reason is that of the first failure, also beside a metric that wants fewer pods. */
+    plan("{'metadata': {'name': 'h'}, 'spec': {'maxReplicas': 5, 'metrics': [{'type': 'External', "
+         "'external': {'metric': {'name': 'm'}, 'target': {}}}, {'type': 'Object', 'object': "
+         "{'metric': {'name': 'm'}, 'target': {}}}]}}",
+         2, "55", NOW);
+    assert_string_equal(reason("ScalingActive"), "FailedGetExternalMetric");
     plan("{'metadata': {'name': 'h'}, 'spec': {'maxReplicas': 5, 'metrics': [{'type': 'Resource', "
          "'resource': {'name': 'memory', 'target': {'type': 'Utilization', 'averageUtilization': "
          "5}}}]}}",
