@@ -80,6 +80,16 @@ def test_data_outlives_pods_and_daemons_and_goes_with_the_claim(lab):
     node, seen, names = pod["spec"]["nodeName"], [pod["metadata"]["uid"]], [pod["metadata"]["name"]]
     assert pv["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]["matchExpressions"][0]["values"] == [node]
     wait_for("the first line", lambda: lines(lab, pod) == names)
+    # What the node says of the volume.
+    def volume_of():
+        summary = json.loads(lab.kubectl("get", "--raw", f"/api/v1/nodes/{node}/proxy/stats/summary").stdout)
+        return [v for p in summary["pods"] if p["podRef"]["uid"] == seen[0] for v in p.get("volume", [])]
+    figures, = wait_for("figures of the volume", volume_of)
+    assert figures["name"] == "v" and figures["pvcRef"] == {"name": "data", "namespace": "red"}
+    assert 0 < figures["availableBytes"] <= figures["capacityBytes"] and figures["usedBytes"] > 0
+    text = lab.kubectl("get", "--raw", f"/api/v1/nodes/{node}/proxy/metrics").stdout
+    capacity = [line for line in text.splitlines() if line.startswith("kubelet_volume_stats_capacity_bytes{")]
+    assert capacity == [f'kubelet_volume_stats_capacity_bytes{{namespace="red",persistentvolumeclaim="data"}} {figures["capacityBytes"]}']
     # Another pod, after another one that was made while the kubelet was away: each on the node of the volume.
     for restart in (False, True):
         if restart:
