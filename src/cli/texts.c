@@ -448,6 +448,8 @@ static int make_part(const char *name, struct strbuf *out, struct err *e)
         metric_table(out, &stats_resource_metrics, 1);
     } else if (streq(name, "metrics of containers -->")) {
         metric_table(out, &stats_cadvisor_metrics, 1);
+    } else if (streq(name, "metrics of volumes -->")) {
+        metric_table(out, &stats_volume_metrics, 1);
     } else if (streq(name, "metrics of probes -->")) {
         metric_table(out, &kubelet_probe_metrics, 1);
     } else if (streq(name, "metrics of the agent -->")) {

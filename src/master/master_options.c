@@ -449,9 +449,10 @@ static const struct option_row rows[] = {
      .type = OPTION_TEXT,
      .daemons = MASTER_CONTROLLERS,
      MEMBER(deployer_image),
-     .dflt = "localhost/tenet:1",
+     .dflt = "localhost/tenet-deployer:" TENET_VERSION,
      .help = "image of the pods that do rollouts of DeploymentConfigs",
-     .detail = "Its command is `tenet deployer`. Nodes have to have it, or be able to pull it."},
+     .detail = "Its command is `tenet deployer`. Nodes have to have it, or be able to pull it; a "
+               "release has an archive of it, which `ctr images import` loads."},
     {.path = "kubernetesMasterConfig.deployInProcess",
      .flag = "deploy-in-process",
      .arg = "BOOL",

@@ -97,6 +97,17 @@ OBJECTS = [
     {"apiVersion": "extensions/v1", "kind": "Job", "spec": {"completions": 2, "template": ENDING}},
     {"apiVersion": "batch/v2alpha1", "kind": "ScheduledJob", "spec": {
         "schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": ENDING}}}},
+    {"apiVersion": "batch/v1beta1", "kind": "CronJob", "spec": {
+        "schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": ENDING}}}},
+    {"apiVersion": "apps/v1beta2", "kind": "DaemonSet", "spec": {"selector": OWNER["selector"], "template": TEMPLATE}},
+    {"apiVersion": "apps/v1beta2", "kind": "Deployment", "spec": OWNER},
+    {"apiVersion": "apps/v1beta2", "kind": "ReplicaSet", "spec": OWNER},
+    {"apiVersion": "apps/v1beta2", "kind": "StatefulSet", "spec": {**OWNER, "serviceName": "web"}},
+    {"apiVersion": "apps/v1beta1", "kind": "Deployment", "spec": {"template": TEMPLATE}},
+    {"apiVersion": "apps/v1beta1", "kind": "StatefulSet", "spec": {"template": TEMPLATE, "serviceName": "web"}},
+    {"apiVersion": "extensions/v1beta1", "kind": "DaemonSet", "spec": {"template": TEMPLATE}},
+    {"apiVersion": "extensions/v1beta1", "kind": "Deployment", "spec": {"template": TEMPLATE}},
+    {"apiVersion": "extensions/v1beta1", "kind": "ReplicaSet", "spec": {"template": TEMPLATE}},
     {"apiVersion": "batch/v1", "kind": "Job", "spec": {"completions": 3, "parallelism": 2, "backoffLimit": 4, "template": ENDING},
      "status": {"active": 1, "succeeded": 2, "startTime": "2024-01-02T03:04:05Z", "completionTime": "2024-01-02T03:05:05Z"}},
     {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": {

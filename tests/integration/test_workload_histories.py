@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random histories of a Deployment and a StatefulSet: they are scaled and changed, pods and nodes die, masters are killed and
-paused.  Whatever one list shows, it keeps the bounds of the rollout; and in the end all is as desired.
+"""Random histories of a Deployment and a StatefulSet: they are scaled and changed, a quota refuses pods in the middle, pods and nodes
+die, masters are killed and paused.  Whatever one list shows, it keeps the bounds of the rollout; and in the end all is as desired.
 
 TENET_HISTORIES=N makes N rounds; TENET_SEED repeats a history.
 """
@@ -14,6 +14,7 @@ from playkubelet import PlayKubelet
 from test_scheduler import kubelet_node
 
 APPS, PODS = "/apis/apps/v1/namespaces/default/", "/api/v1/namespaces/default/pods"
+QUOTA = "/api/v1/namespaces/default/resourcequotas/pods"
 STRATEGIC = {"Content-Type": "application/strategic-merge-patch+json"}
 MERGE = {"Content-Type": "application/merge-patch+json"}
 ROUNDS = int(os.environ.get("TENET_HISTORIES", 5))
@@ -36,6 +37,7 @@ class World:
         for i in range(3):
             self.add_node(f"n{i}")
         self.want("POST", "/api/v1/namespaces", namespace("kube-node-lease"))
+        self.want("POST", QUOTA.rpartition("/")[0], self.quota(1000))
         self.replicas, self.image, self.version = 5, "web:0", 0
         self.want("POST", APPS + "deployments", {"metadata": {"name": "web"}, "spec": {
             "replicas": self.replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template("web", self.image),
@@ -94,6 +96,20 @@ class World:
         self.want("PATCH", APPS + "deployments/web", patch, STRATEGIC)
         if not image.startswith("broken"):
             self.want("PATCH", APPS + "statefulsets/db", patch, STRATEGIC)
+
+    def refuse(self):
+        """A change while a quota gives no room, and masters that die meanwhile; then there is room."""
+        pods = len(self.want("GET", PODS)["items"])
+        self.want("PUT", QUOTA, self.quota(pods + self.rng.randint(0, 1)))
+        self.change()
+        for _ in range(self.rng.randint(0, 2)):
+            self.kill_master()
+        self.watch_for(self.rng.choice((0, 0.5, 2)))
+        self.want("PUT", QUOTA, self.quota(1000))
+
+    @staticmethod
+    def quota(pods):
+        return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods"}, "spec": {"hard": {"count/pods": str(pods)}}}
 
     def kill_pod(self):
         self.killed = True
@@ -190,7 +206,7 @@ def test_histories_keep_the_bounds_and_end_as_desired(tmp_path):
         for _ in range(ROUNDS):
             world.settled_once = True
             world.begin_round()
-            gentle, rough = [world.scale, world.change, world.kill_master, world.pause_master], [world.kill_pod, world.kill_node]
+            gentle, rough = [world.scale, world.change, world.refuse, world.kill_master, world.pause_master], [world.kill_pod, world.kill_node]
             for _ in range(world.rng.randint(2, 4)):
                 world.rng.choice(gentle if world.rng.random() < 0.7 else gentle + rough)()
                 world.watch_for(world.rng.choice((0, 0.1, 0.5)))
