@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds of identity providers that are compiled in, and what their checks share. */
+#pragma once
+
+#include "identity/provider.h"
+
+extern const struct identity_kind identity_allow_all, identity_deny_all, identity_htpasswd;
+
+/* -EINVAL: 'provider' has another key than those of 'keys' ("file url"), apiVersion and kind. */
+int identity_check_keys(const struct json *provider, const char *keys, struct err *e);
