@@ -171,8 +171,10 @@ static const struct role roles[] = {
     {"system:discovery",
      NULL,
      NULL,
-     {{"get", .urls = "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz "
-                      "/version /version/"}}},
+     {{"get",
+       .urls =
+           "/api /api/* /apis /apis/* /healthz /livez /oapi /oapi/* /openapi /openapi/* /readyz "
+           "/version /version/"}}},
     {"system:kube-scheduler",
      NULL,
      NULL,
