@@ -180,3 +180,101 @@ def test_constraints_are_at_the_core_path(c):
     c.ask(alice, "PATCH", path + "/restricted", {"allowPrivilegedContainer": True}, headers=MERGE, want=403)
     c.admin("GET", "/api/v1/namespaces/red/securitycontextconstraints", want=404)
     assert c.ask(alice, "GET", "/api/v1/namespaces/red/securitycontextconstraints/restricted")[0] in (403, 404)
+
+
+RESTRICTIONS = "/apis/authorization.openshift.io/v1/namespaces/red/rolebindingrestrictions"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/red/rolebindings"
+
+
+def binding(name, *subjects):
+    return {"metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": "view"}, "subjects": [
+        {"kind": k, "name": n, **({"namespace": ns} if ns else {})} for k, n, ns in subjects]}
+
+
+def restrict(c, name, **spec):
+    return c.admin("POST", RESTRICTIONS, {"metadata": {"name": name}, "spec": spec}, 201)
+
+
+@pytest.fixture
+def red(c):
+    """Ada administers red; joe has a label, kim is in a group with one."""
+    c.namespace("red")
+    c.bind("red", "ada", "admin", user="ada")
+    c.admin("POST", "/apis/user.openshift.io/v1/users", {"metadata": {"name": "joe", "labels": {"team": "a"}}}, 201)
+    c.admin("POST", "/apis/user.openshift.io/v1/groups", {"metadata": {"name": "g", "labels": {"team": "a"}}, "users": ["kim"]}, 201)
+    ada = c.user("ada")
+    wait_for("ada's right", lambda: c.ask(ada, "GET", BINDINGS)[0] == 200)
+    return ada
+
+
+CASES = [
+    ({"userrestriction": {"users": ["joe"]}}, ("User", "joe", ""), ("User", "kim", "")),
+    ({"userrestriction": {"groups": ["g"]}}, ("User", "kim", ""), ("User", "joe", "")),
+    ({"userrestriction": {"labels": [{"matchLabels": {"team": "a"}}]}}, ("User", "joe", ""), ("User", "kim", "")),
+    ({"grouprestriction": {"groups": ["g"]}}, ("Group", "g", ""), ("Group", "h", "")),
+    ({"grouprestriction": {"labels": [{"matchLabels": {"team": "a"}}]}}, ("Group", "g", ""), ("Group", "system:authenticated", "")),
+    ({"serviceaccountrestriction": {"serviceaccounts": [{"name": "bot"}]}}, ("ServiceAccount", "bot", "red"),
+     ("ServiceAccount", "bot", "blue")),
+    ({"serviceaccountrestriction": {"serviceaccounts": [{"name": "bot", "namespace": "blue"}]}}, ("ServiceAccount", "bot", "blue"),
+     ("ServiceAccount", "bot", "red")),
+    ({"serviceaccountrestriction": {"namespaces": ["blue"]}}, ("ServiceAccount", "x", "blue"), ("ServiceAccount", "x", "red")),
+]
+
+
+@pytest.mark.parametrize("spec,allowed,refused", CASES)
+def test_bindings_name_only_subjects_that_a_restriction_allows(c, red, spec, allowed, refused):
+    restrict(c, "r", **spec)
+    c.ask(red, "POST", BINDINGS, binding("good", allowed), want=201)
+    answer = c.ask(red, "POST", BINDINGS, binding("bad", refused), want=403)
+    assert f'rolebindings to {refused[0]} "{refused[1]}" are not allowed in project "red"' in answer["message"]
+    # A kind of subject that no restriction is about is not allowed either.
+    other = ("Group", "system:authenticated", "") if refused[0] != "Group" else ("User", "joe", "")
+    c.ask(red, "POST", BINDINGS, binding("bad", other), want=403)
+    c.ask(red, "POST", BINDINGS, binding("bad", allowed, refused), want=403)
+    # Several restrictions allow what one of them allows; without any, all is allowed.
+    c.admin("DELETE", f"{RESTRICTIONS}/r")
+    c.ask(red, "POST", BINDINGS, binding("free", refused), want=201)
+
+
+def test_no_write_gets_around_a_restriction(c, red):
+    c.ask(red, "POST", BINDINGS, binding("old", ("User", "eve", "")), want=201)
+    restrict(c, "r", userrestriction={"users": ["joe"]})
+    bad = binding("old", ("User", "eve", ""), ("User", "mallory", ""))
+    c.ask(red, "PUT", f"{BINDINGS}/old", bad, want=403)
+    c.ask(red, "PATCH", f"{BINDINGS}/old", {"subjects": bad["subjects"]}, headers=MERGE, want=403)
+    c.ask(red, "PATCH", f"{BINDINGS}/old", [{"op": "add", "path": "/subjects/-", "value": {
+        "kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "mallory"}}],
+        headers={"Content-Type": "application/json-patch+json"}, want=403)
+    c.ask(red, "PATCH", f"{BINDINGS}/new?fieldManager=m", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", **bad,
+                                                         "metadata": {"name": "new"}}, headers=APPLY, want=403)
+    c.ask(red, "POST", BINDINGS + "?dryRun=All", binding("dry", ("User", "mallory", "")), want=403)
+    # What was there before stays, and may change otherwise.
+    c.ask(red, "PATCH", f"{BINDINGS}/old", {"metadata": {"labels": {"a": "b"}}}, headers=MERGE, want=200)
+    c.ask(red, "PUT", f"{BINDINGS}/old", binding("old", ("User", "eve", ""), ("User", "joe", "")), want=200)
+    # A subject that left cannot come back.
+    c.ask(red, "PUT", f"{BINDINGS}/old", binding("old", ("User", "joe", "")), want=200)
+    c.ask(red, "PUT", f"{BINDINGS}/old", binding("old", ("User", "eve", "")), want=403)
+    # The project's administrator reads restrictions, by both paths, and changes none.
+    mine = {"metadata": {"name": "mine"}, "spec": {"userrestriction": {"users": ["mallory"]}}}
+    for path in (RESTRICTIONS, "/oapi/v1/namespaces/red/rolebindingrestrictions"):
+        c.ask(red, "GET", path, want=200)
+        c.ask(red, "POST", path, mine, want=403)
+        c.ask(red, "PUT", f"{path}/r", mine, want=403)
+        c.ask(red, "PATCH", f"{path}/r", {"spec": None}, headers=MERGE, want=403)
+        c.ask(red, "DELETE", f"{path}/r", want=403)
+        c.ask(red, "DELETE", path, want=403)
+    # Members of system:masters are exempt.
+    c.admin("POST", BINDINGS, binding("root", ("User", "mallory", "")), 201)
+
+
+def test_a_restriction_names_exactly_one_kind_of_subject(c, red):
+    for spec, text in (({}, "must specify exactly one"), ({"userrestriction": {"users": ["a"]}, "grouprestriction": {"groups": ["g"]}},
+                                                         "must specify exactly one"),
+                       ({"userrestriction": {}}, "must name at least one subject"),
+                       ({"grouprestriction": {"labels": [{"matchExpressions": [{"key": "a", "operator": "Near"}]}]}}, "labels[0]"),
+                       ({"serviceaccountrestriction": {"serviceaccounts": [{"namespace": "x"}]}}, "name")):
+        answer = c.admin("POST", RESTRICTIONS, {"metadata": {"name": "r"}, "spec": spec}, 422)
+        assert text in json.dumps(answer), answer
+    restrict(c, "r", userrestriction={"users": ["joe", "kim"]})
+    table = c.admin("GET", RESTRICTIONS, headers=TABLE)
+    assert [row["cells"][:3] for row in table["rows"]] == [["r", "User", "joe, kim"]]
