@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program 'tenet': finds the command and runs it. */
+#include "base/suggest.h"
 #include "cli/command.h"
-#include "cli/suggest.h"
 
 #include "base/str.h"
 

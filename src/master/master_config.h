@@ -36,6 +36,7 @@ struct master_config {
     char *sa_private_key;    /* NULL: not given */
     char **sa_public_keys;   /* End with NULL; NULL: none. */
     char **sa_managed_names; /* The same; NULL: not given. */
+    bool audit_enabled;
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;
     struct dns_config dns;
@@ -57,6 +58,7 @@ struct master_config {
     char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
     char *log_format;                 /* "text" or "json"; NULL: not given. */
     unsigned n_network_flags;         /* How often --cluster-network was given. */
+    struct option_findings findings;  /* Keys of the file that have no effect. */
     struct {
         struct ip4_prefix cidr;
         int64_t bits;
@@ -81,8 +83,12 @@ static inline UNUSED void master_config_donep(struct master_config *c)
     master_config_done(c);
 }
 
-/* Reads the settings of the document 'v'.  -EINVAL names the key: "networkConfig.mtu: ...". */
-int master_config_read(struct master_config *c, const struct json *v, struct err *e);
+/* Reads the settings of the document 'v'.  -EINVAL names the key: "networkConfig.mtu: ...".
+ * Relative names of files are taken from 'dir'; NULL: they stay as they are. */
+int master_config_read(struct master_config *c, const struct json *v, const char *dir,
+                       struct err *e);
+/* The settings that follow from several keys of 'v' together, after its single keys were read. */
+int master_config_join(struct master_config *c, const struct json *v, struct err *e);
 /* Like master_config_read, for the YAML or JSON file 'path', which the error names, too. */
 int master_config_load(const char *path, struct master_config *c, struct err *e);
 /* Checks that need the whole configuration, for a process that runs 'parts' (enum master_part):

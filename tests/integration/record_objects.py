@@ -195,6 +195,8 @@ OBJECTS = [
      "reason": "Started", "note": "It runs.", "type": "Normal", "reportingController": "c.example/c", "reportingInstance": "i",
      "regarding": {"kind": "Pod", "name": "web", "namespace": "default"},
      "series": {"count": 3, "lastObservedTime": "2024-01-02T03:04:06.000001Z"}},
+    {"apiVersion": "authorization.openshift.io/v1", "kind": "RoleBindingRestriction", "spec": {
+        "userrestriction": {"users": ["joe"], "groups": ["team"], "labels": [{"matchLabels": {"a": "b"}}]}}},
     {"apiVersion": "project.openshift.io/v1", "kind": "Project", "spec": {"finalizers": ["kubernetes"]},
      "metadata": {"annotations": {"openshift.io/display-name": "Red", "openshift.io/description": "red"}}},
     {"apiVersion": "template.openshift.io/v1", "kind": "Template", **PARAMETERIZED, "metadata": {"annotations": {

@@ -57,6 +57,7 @@ struct request {
     bool cacheable;             /* The response has a Cache-Control of its own. */
     int streamed;               /* Status of a response that is a stream; 0: none has begun. */
     enum verb verb;
+    bool legacy;                 /* "apiVersion" is v1, as in /oapi/v1 (api/legacy.h). */
     struct cache_kind *ck;       /* NULL: not a resource of this server. */
     const struct api_kind *kind; /* In the version that the client requested. */
     /* The head of its texts, if objects are kept in another version; otherwise NULL. */
@@ -80,6 +81,8 @@ void request_run(struct request *q);
 /* Finds the kind, verb and subresource that the attributes name.  -ENOENT: no such resource;
  * -EOPNOTSUPP: the resource does not support the method. */
 int request_resolve(struct request *q, struct err *e);
+/* The "apiVersion" of the resource's objects in this request and its answer; owned. */
+char *request_api_version(const struct request *q);
 /* Reads the Accept header.  The server produces the acceptable type with the highest quality, the
  * first of several; protobuf only for kinds that have that form, once the kind is known.  -EINVAL:
  * it can produce none of the types. */

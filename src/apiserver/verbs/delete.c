@@ -198,7 +198,7 @@ static void answer_collection(struct deletion *d)
         request_answer(q, &outcome);
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *version = request_api_version(q);
     CLEANUP_FREE char *list = api_kind_list_kind(q->kind);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_addf(&out,

@@ -294,7 +294,7 @@ static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
         send_proto_bookmark(w, revision, initial_end);
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(k);
+    CLEANUP_FREE char *version = request_api_version(w->q);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
     if (a->form == FORM_TABLE && initial_end) {

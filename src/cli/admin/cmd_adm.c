@@ -2,17 +2,18 @@
 /* tenet adm: commands for administrators of a cluster, in groups. */
 #include "cli/admin/adm.h"
 
-static const struct command *const groups[] = {&adm_cordon,      &adm_create_master_certs,
-                                               &adm_drain,       &adm_groups,
-                                               &adm_manage_node, &adm_pod_network,
-                                               &adm_policy,      &adm_prometheus_targets,
-                                               &adm_uncordon,    NULL};
+static const struct command *const groups[] = {
+    &adm_config,      &adm_cordon, &adm_create_master_certs,
+    &adm_drain,       &adm_groups, &adm_manage_node,
+    &adm_pod_network, &adm_policy, &adm_prometheus_targets,
+    &adm_uncordon,    NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
     "\n"
     "Administration of a cluster.\n"
     "\n"
+    "  config                judge a configuration file, or convert one of OpenShift\n"
     "  cordon                nodes get no new pods\n"
     "  create-master-certs   certificates and keys of an API server and controllers apart\n"
     "  drain                 empty nodes for maintenance\n"
