@@ -96,5 +96,7 @@ int request_body(struct request *q, struct json **ret, struct err *e);
 char *request_content_type(const struct request *q);
 /* A boolean parameter: absent is false; present without a value is true. */
 bool request_flag(const struct request *q, const char *name);
+/* Whether the request came with the OAuth token whose object is called 'name'. */
+bool request_has_token(const struct request *q, const char *name);
 struct request *request_free(struct request *q);
 DEFINE_CLEANUP(struct request *, request_free)
