@@ -136,6 +136,12 @@ int request_resolve(struct request *q, struct err *e)
     return 0;
 }
 
+bool request_has_token(const struct request *q, const char *name)
+{
+    const struct user_info *by = q->impersonator ? q->impersonator : q->user;
+    return by && streq_null(by->credential, name);
+}
+
 /* ---- Accept ---- */
 
 static bool param(const char *s, size_t n, const char *want)

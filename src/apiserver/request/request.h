@@ -12,6 +12,7 @@
 #include "apiserver/access/user.h"
 #include "apiserver/request/outcome.h"
 #include "apiserver/request/server_priv.h"
+#include "oauth/token.h"
 
 enum verb {
     VERB_GET,
@@ -63,7 +64,9 @@ struct request {
     /* The head of its texts, if objects are kept in another version; otherwise NULL. */
     char *head;
     const char *namespace, *name; /* Texts of the attributes; NULL: none. */
-    const char *subresource;      /* "" when none. */
+    char
+        token_name[OAUTH_TOKEN_TEXT_SIZE]; /* The name in the attributes, if it replaced a token. */
+    const char *subresource;               /* "" when none. */
     struct accept accept;
     /* Members of a write: */
     bool dry_run;
@@ -96,5 +99,7 @@ int request_body(struct request *q, struct json **ret, struct err *e);
 char *request_content_type(const struct request *q);
 /* A boolean parameter: absent is false; present without a value is true. */
 bool request_flag(const struct request *q, const char *name);
+/* Whether the request came with the OAuth token whose object is called 'name'. */
+bool request_has_token(const struct request *q, const char *name);
 struct request *request_free(struct request *q);
 DEFINE_CLEANUP(struct request *, request_free)
