@@ -38,6 +38,10 @@ TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [
 ENDING = {"metadata": {"labels": {"app": "web"}}, "spec": {"restartPolicy": "OnFailure", "containers": [
     {"name": "c", "image": "busybox"}]}}
 OWNER = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}
+# Its rule is for a group without kinds, so that no other test meets it.
+HOOK = {"name": "a.hooks.example", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
+        "clientConfig": {"service": {"namespace": "default", "name": "hook", "path": "/"}, "caBundle": "Y2E="},
+        "rules": [{"operations": ["CREATE"], "apiGroups": ["none.example"], "apiVersions": ["v1"], "resources": ["none"]}]}
 DEVICES = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example", "allocationMode": "ExactCount", "count": 1}}]}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
 
@@ -140,6 +144,8 @@ OBJECTS = [
     {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": {
         "driver": "d.example", "nodeName": "node1", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "gpu-0", "attributes": {"model": {"string": "x"}}, "capacity": {"memory": {"value": "8Gi"}}}]}},
+    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "webhooks": [HOOK]},
+    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "webhooks": [HOOK]},
     {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "spec": {
         "matchConstraints": {"resourceRules": [{"operations": ["CREATE"], "apiGroups": ["apps"], "apiVersions": ["v1"],
                                                 "resources": ["deployments"]}]},
