@@ -45,20 +45,22 @@ struct master_config {
     char *node_selector;              /* Of projects without one; NULL: not given. */
     struct scc_blocks blocks;         /* User IDs and SELinux levels of projects. */
     char **node_label_blacklist;      /* Labels of PodNodeConstraints; NULL: not given. */
-    char **disabled_admission;        /* Names of plug-ins; NULL: not given. */
-    char *scheduler_policy;           /* File of OpenShift's policy; NULL: not given. */
-    unsigned node_grace_s;            /* Silence of a kubelet before its node is unknown. */
-    unsigned ended_pods;              /* Pods that have ended and are kept; 0: all. */
-    bool scheduler;                   /* The controllers include the scheduler. */
-    char *deployer_image;             /* Of the pods that do rollouts of DeploymentConfigs. */
-    bool deploy_in_process;           /* Such rollouts need no pod. */
-    bool workloads;                   /* And those of Deployments, Jobs and their like. */
-    bool local_class;                 /* The storage class "local" is made. */
-    bool snapshot_kinds;              /* The definitions of volume snapshots are made. */
-    char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
-    char *log_format;                 /* "text" or "json"; NULL: not given. */
-    unsigned n_network_flags;         /* How often --cluster-network was given. */
-    struct option_findings findings;  /* Keys of the file that have no effect. */
+    /* What Pod Security does not judge; NULL: not given. */
+    char **exempt_users, **exempt_namespaces, **exempt_runtime_classes;
+    char **disabled_admission;       /* Names of plug-ins; NULL: not given. */
+    char *scheduler_policy;          /* File of OpenShift's policy; NULL: not given. */
+    unsigned node_grace_s;           /* Silence of a kubelet before its node is unknown. */
+    unsigned ended_pods;             /* Pods that have ended and are kept; 0: all. */
+    bool scheduler;                  /* The controllers include the scheduler. */
+    char *deployer_image;            /* Of the pods that do rollouts of DeploymentConfigs. */
+    bool deploy_in_process;          /* Such rollouts need no pod. */
+    bool workloads;                  /* And those of Deployments, Jobs and their like. */
+    bool local_class;                /* The storage class "local" is made. */
+    bool snapshot_kinds;             /* The definitions of volume snapshots are made. */
+    char *log_level;                 /* As log_set_levels takes it; NULL: not given. */
+    char *log_format;                /* "text" or "json"; NULL: not given. */
+    unsigned n_network_flags;        /* How often --cluster-network was given. */
+    struct option_findings findings; /* Keys of the file that have no effect. */
     struct {
         struct ip4_prefix cidr;
         int64_t bits;

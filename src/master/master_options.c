@@ -166,6 +166,21 @@ static int check_node_name(const char *name, struct err *e)
     return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a node: %s", name, why) : 0;
 }
 
+static int check_namespace_name(const char *name, struct err *e)
+{
+    const char *why = api_check_dns_label(name);
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a namespace: %s", name, why)
+               : 0;
+}
+
+static int check_class_name(const char *name, struct err *e)
+{
+    const char *why = api_check_dns_subdomain(name);
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a RuntimeClass: %s", name,
+                         why)
+               : 0;
+}
+
 static int set_node_selector(void *config, const char *text, struct err *e)
 {
     struct master_config *c = config;
@@ -810,6 +825,35 @@ static const struct option_row rows[] = {
      .dflt = "5",
      .example = "5",
      .help = "SELinux levels that are set aside for each project"},
+    {.path = "podSecurity.exemptUsernames",
+     .type = OPTION_TEXTS,
+     .items = "names of users",
+     API,
+     MEMBER(exempt_users),
+     .unset = "none",
+     .example = "system:serviceaccount:infra:agent",
+     .help = "users whose pods are not judged by the Pod Security labels of namespaces",
+     .detail = "The pods of a controller are made by the controller: exempting a user of "
+               "Deployments exempts no pod. Security context constraints judge these pods all the "
+               "same."},
+    {.path = "podSecurity.exemptNamespaces",
+     .type = OPTION_TEXTS,
+     .items = "names of namespaces",
+     API,
+     MEMBER(exempt_namespaces),
+     .check = check_namespace_name,
+     .unset = "none",
+     .example = "kube-system",
+     .help = "namespaces whose pods are not judged by their Pod Security labels"},
+    {.path = "podSecurity.exemptRuntimeClasses",
+     .type = OPTION_TEXTS,
+     .items = "names of RuntimeClasses",
+     API,
+     MEMBER(exempt_runtime_classes),
+     .check = check_class_name,
+     .unset = "none",
+     .example = "sandboxed",
+     .help = "RuntimeClasses whose pods are not judged by the Pod Security labels of namespaces"},
     {.path = "admissionConfig.nodeSelectorLabelBlacklist",
      .flag = "node-selector-label-blacklist",
      .arg = "LABEL,...",
