@@ -162,8 +162,8 @@ static void wrong_usage_is_told(void **state)
          "tenet adm groups: wrong option --frob; see tenet adm groups --help\n"},
         {"whoami x", 2, "", "tenet whoami: unexpected argument \"x\"; see tenet whoami --help\n"},
         {"whoami -t -c", 2, "",
-         "tenet whoami: only one of --show-context, --show-server and --show-token; see tenet "
-         "whoami --help\n"},
+         "tenet whoami: only one of --show-console, --show-context, --show-server and "
+         "--show-token; see tenet whoami --help\n"},
         {"idle", 2, "",
          "tenet idle: say which services: names, --selector, or --all; see tenet idle --help\n"},
         {"master --log-level x", 1, "",
