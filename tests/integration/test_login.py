@@ -321,19 +321,23 @@ def test_what_is_missing_is_told(client):
     assert r.returncode == 1 and "tenet login https://HOST:8443" in r.stderr
 
 
+def together(client, commands):
+    """Runs all at once; the errors of those that failed."""
+    running = [subprocess.Popen(c, env=client.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for c in commands]
+    return [(p.returncode, err) for p, err in [(p, p.communicate(timeout=DEADLINE)[1]) for p in running] if p.returncode]
+
+
 def test_twenty_writers_at_once_lose_nothing(client, server, tmp_path):
     client.login(server, "-u", "jane", "-p", "secret")
     server.projects = [f"p{n}" for n in range(20)]
-    todo = [subprocess.Popen([TENET, "project", name] if n % 2 else
-                             ["kubectl", "--kubeconfig", client.config, "config", "set-context", name, "--namespace", name],
-                             env=client.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            for n, name in enumerate(server.projects)]
-    failed = {name for name, p in zip(server.projects, todo) if p.communicate(timeout=DEADLINE)[1] and p.returncode}
-    # kubectl does not wait for the lock: it says so, and changes nothing.
-    assert not {name for n, name in enumerate(server.projects) if n % 2} & failed
-    namespaces = {c["context"]["namespace"] for c in client.kubeconfig()["contexts"]}
-    assert set(server.projects) - failed <= namespaces
-    assert not list(client.config.parent.glob("*.lock"))
+    assert not together(client, [[TENET, "project", name] for name in server.projects])
+    assert {c["context"]["namespace"] for c in client.kubeconfig()["contexts"]} == {"blue", *server.projects}
+    # kubectl does not wait for the lock, and undoes what came between its two looks at the file; but the file stays whole.
+    failed = together(client, [[TENET, "project", name] if n % 2 else
+                               ["kubectl", "--kubeconfig", client.config, "config", "set-context", name, "--namespace", name]
+                               for n, name in enumerate(server.projects)])
+    assert all("config.lock" in err for _, err in failed), failed
+    assert client.kubeconfig()["users"] and not list(client.config.parent.glob("*.lock"))
 
 
 def test_a_lock_that_was_left_is_named(client, server):
@@ -344,3 +348,40 @@ def test_a_lock_that_was_left_is_named(client, server):
     assert r.returncode == 1 and str(lock) in r.stderr and "remove it" in r.stderr
     lock.unlink()
     wait_for("the project", lambda: client.run("project", "red").returncode == 0)
+
+
+# ---- names of the program, and plug-ins ----
+
+def test_called_as_oc_it_speaks_of_oc(client, server, tmp_path):
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    for name in ("oc", "kubectl-tenet"):
+        (bin / name).symlink_to(TENET)
+    client.env["PATH"] = f"{bin}:{client.env['PATH']}"
+    server.projects = []
+    r = run([bin / "oc", "login", server.url, "-u", "jane", "-p", "secret", "--certificate-authority", client.ca], env=client.env)
+    assert "    oc new-project <projectname>\n" in r.stdout and "Welcome! See 'oc help' to get started.\n" in r.stdout
+    r = run([bin / "oc", "frob"], env=client.env, check=False)
+    assert (r.returncode, r.stderr) == (2, 'oc: unknown command "frob" See oc --help\n')
+    # As a plug-in of kubectl.
+    assert run(["kubectl", "tenet", "whoami"], env=client.env).stdout == "jane\n"
+    r = run(["kubectl", "tenet", "whoami", "x"], env=client.env, check=False)
+    assert r.returncode == 2 and "see kubectl tenet whoami --help" in r.stderr
+
+
+def test_plug_ins_are_found_as_kubectl_finds_them(client, tmp_path):
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    client.env["PATH"] = f"{bin}:{client.env['PATH']}"
+    for name in ("tenet-foo", "tenet-foo-bar_baz", "kubectl-foo-bar_baz-x", "kubectl-only", "tenet-whoami"):
+        (bin / name).write_text('#!/bin/sh\necho "$(basename "$0"):$*"\nexit 3\n')
+        (bin / name).chmod(0o755)
+    (bin / "tenet-not").write_text("#!/bin/sh\n")  # may not be executed
+    for args, out in ((("foo", "a"), "tenet-foo:a"), (("foo", "bar-baz", "--x"), "tenet-foo-bar_baz:--x"),
+                      (("foo", "bar-baz", "x"), "tenet-foo-bar_baz:x"), (("only", "--", "y"), "kubectl-only:-- y")):
+        r = client.run(*args, check=False)
+        assert (r.returncode, r.stdout) == (3, out + "\n")
+    assert "tenet-whoami" not in client.run("whoami", check=False).stdout, "a command is never shadowed"
+    for name in ("not", "../bin/foo"):
+        r = client.run(name, check=False)
+        assert r.returncode == 2 and "unknown command" in r.stderr
