@@ -424,6 +424,7 @@ _tenet() {
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
+    "adm policy --role-namespace") values="@namespaces" ;;
     "adm policy -f" | "adm policy --filename") values="@file" ;;
     "adm policy -n" | "adm policy --namespace") values="@namespaces" ;;
     "adm policy --kubeconfig") values="@file" ;;
@@ -724,8 +725,8 @@ _tenet() {
         options=" --to --selector --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm policy")
-        words="add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group scc-subject-review scc-review"
-        options=" --filename --user --groups --serviceaccount --namespace --kubeconfig --server --context --token --as --as-group --help"
+        words="add-role-to-user add-role-to-group remove-role-from-user remove-role-from-group add-cluster-role-to-user add-cluster-role-to-group remove-cluster-role-from-user remove-cluster-role-from-group add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group scc-subject-review scc-review"
+        options=" --role-namespace --rolebinding-name --filename --user --groups --serviceaccount --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm prometheus-targets")
         words=""
