@@ -56,7 +56,7 @@ _tenet() {
     local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings rolebindingrestrictions securitycontextconstraints templates templateinstances certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -95,6 +95,7 @@ _tenet() {
         "adm policy") command="adm policy" ;;
         "adm prometheus-targets") command="adm prometheus-targets" ;;
         "adm uncordon") command="adm uncordon" ;;
+        "policy can-i") command="policy can-i" ;;
         esac
     fi
     case "$command $prev" in
@@ -465,13 +466,19 @@ _tenet() {
     "projects --kubeconfig") values="@file" ;;
     "new-project -n" | "new-project --namespace") values="@namespaces" ;;
     "new-project --kubeconfig") values="@file" ;;
+    "can -n" | "can --namespace") values="@namespaces" ;;
+    "can --kubeconfig") values="@file" ;;
+    "policy can-i -n" | "policy can-i --namespace") values="@namespaces" ;;
+    "policy can-i --kubeconfig") values="@file" ;;
+    "sa -n" | "sa --namespace") values="@namespaces" ;;
+    "sa --kubeconfig") values="@file" ;;
     esac
     if [[ -n $values ]]; then
         _tenet_expand "$values"
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
@@ -783,6 +790,22 @@ _tenet() {
     "new-project")
         words=""
         options=" --display-name --description --skip-config-write --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "can")
+        words="get list watch create update patch delete @kinds"
+        options=" --why --list --quiet --subresource --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "policy")
+        words="can-i"
+        options=" --help"
+        ;;
+    "policy can-i")
+        words=""
+        options=" --why --list --quiet --subresource --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "sa")
+        words="get-token new-token create-kubeconfig @serviceaccounts"
+        options=" --duration --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     esac
     if [[ $cur == -* || -z $words ]]; then

@@ -64,7 +64,7 @@ extern const struct command cmd_master, cmd_apiserver, cmd_controllers, cmd_csi_
     cmd_dns, cmd_idle, cmd_flows, cmd_whoami, cmd_rollout, cmd_rollback, cmd_deploy, cmd_scale,
     cmd_autoscale, cmd_set, cmd_status, cmd_wait, cmd_logs, cmd_edit, cmd_patch, cmd_label,
     cmd_annotate, cmd_expose, cmd_run, cmd_login, cmd_logout, cmd_project, cmd_projects,
-    cmd_new_project;
+    cmd_new_project, cmd_can, cmd_policy, cmd_sa;
 
 extern const struct command *const commands[]; /* All commands; ends with NULL. */
 /* Finds a command by its name; NULL: there is none. */
@@ -102,8 +102,8 @@ int command_settings_apply(const struct command_settings *s, const struct option
 void command_settings_done(struct command_settings *s);
 #define CLEANUP_SETTINGS __attribute__((cleanup(command_settings_done)))
 
-/* The name by which the program was called: "tenet", "oc", "kubectl tenet".  Texts that tell what to
- * type next have it. */
+/* The name by which the program was called: "tenet", "oc", "kubectl tenet".  Texts that tell what
+ * to type next have it. */
 const char *command_program(void);
 void command_set_program(const char *name); /* 'name' must stay. */
 

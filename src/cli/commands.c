@@ -17,7 +17,8 @@ const struct command *const commands[] = {
     &cmd_trace,    &cmd_flows,       &cmd_check,
     &cmd_dns,      &cmd_deployer,    &cmd_login,
     &cmd_logout,   &cmd_whoami,      &cmd_project,
-    &cmd_projects, &cmd_new_project, NULL,
+    &cmd_projects, &cmd_new_project, &cmd_can,
+    &cmd_policy,   &cmd_sa,          NULL,
 };
 
 const struct command *command_find(const char *name)

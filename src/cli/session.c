@@ -73,8 +73,16 @@ int session_load(const struct session *s, struct kubeconfig *ret, struct err *e)
         }
     }
     if (s->token) {
+        /* The token alone: a certificate would name another user. */
         free(k.token);
         k.token = xstrdup(s->token);
+        free(k.cert);
+        k.cert = NULL;
+        if (k.key) {
+            explicit_bzero(k.key, strlen(k.key));
+        }
+        free(k.key);
+        k.key = NULL;
     }
     *ret = k;
     return 0;

@@ -25,7 +25,8 @@ struct session {
     struct discovery *kinds; /* The kinds of the server; NULL: it was not asked. */
 };
 
-/* --namespace, --kubeconfig, --server, --context, --token, --as, --as-group: rows for command.shared, and for longer lists of them. */
+/* --namespace, --kubeconfig, --server, --context, --token, --as, --as-group: rows for
+ * command.shared, and for longer lists of them. */
 #define SESSION_OPTIONS                                                                         \
     {"namespace", 'n', "NS", "namespace; default: that of the kubeconfig", COMPLETE_NAMESPACE}, \
         {"kubeconfig", OPT_KUBECONFIG, "FILE", "default: $KUBECONFIG, then ~/.kube/config",     \

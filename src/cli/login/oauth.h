@@ -3,8 +3,8 @@
  *
  * The server is not trusted further than it must be: all of its endpoints are of the issuer's
  * origin, a redirect never leads from HTTPS to HTTP, a password goes only to the issuer's origin
- * unless the user agrees to another one, and a code is taken only from the redirect address that was
- * asked for.  Texts of the server are in errors as they came; the printer of errors makes them
+ * unless the user agrees to another one, and a code is taken only from the redirect address that
+ * was asked for.  Texts of the server are in errors as they came; the printer of errors makes them
  * harmless. */
 #pragma once
 
@@ -40,7 +40,7 @@ struct oauth_login {
 /* Reads the discovery document of the API server at 'server'.  -ENOENT: it has no OAuth. */
 int oauth_discover(const struct web *w, const struct location *server, struct oauth_server *ret,
                    struct err *e);
-/* Logs in by name and password.  '*ret_token' is owned.  -EACCES: the name or the password is wrong;
+/* Logs in by name and password.  '*ret_token' is owned.  -EACCES: name or password is wrong;
  * -ENOTSUP: no provider takes a password here, and 'notice' says where to get a token. */
 int oauth_by_password(struct oauth_login *l, const struct oauth_server *o, char **ret_token,
                       struct err *e);

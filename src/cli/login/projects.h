@@ -4,8 +4,8 @@
 
 #include "client/client.h"
 
-/* The user's projects, sorted by name; '*ret' is an owned array.  A server without projects is asked
- * for its namespaces. */
+/* The user's projects, sorted by name; '*ret' is an owned array.  A server without projects is
+ * asked for its namespaces. */
 int projects_list(struct api_client *c, struct json **ret, struct err *e);
 const char *project_name(const struct json *project);
 /* "red", or "red - Display name"; owned, and harmless for a terminal. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to the user at the terminal.  Prompts go to standard output as oc's do; answers are read
+/* Questions to the user at the terminal.  Prompts go to standard output as oc's do; answers come
  * from standard input. */
 #pragma once
 
