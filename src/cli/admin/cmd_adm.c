@@ -20,7 +20,7 @@ static const char help[] =
     "  groups                groups of users and their members\n"
     "  manage-node           whether nodes get pods; list or evict their pods\n"
     "  pod-network           networks of projects: join, isolate, make global\n"
-    "  policy                who may use security context constraints\n"
+    "  policy                roles of users and groups, use of security context constraints\n"
     "  prometheus-targets    masters and nodes as targets of Prometheus\n"
     "  uncordon              nodes get new pods again\n";
 
