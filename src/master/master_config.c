@@ -17,6 +17,7 @@ void master_config_init(struct master_config *c)
 void master_config_done(struct master_config *c)
 {
     options_done(&master_options, c);
+    json_free(c->oauth.providers);
     *c = (struct master_config){0};
 }
 

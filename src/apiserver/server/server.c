@@ -9,6 +9,7 @@
 #include "apiserver/admission/quota.h"
 #include "apiserver/admission/scc_decide.h"
 #include "apiserver/admission/uids.h"
+#include "apiserver/oauth/oauth.h"
 #include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
@@ -257,10 +258,17 @@ struct apiserver *apiserver_free(struct apiserver *a)
         scc_set_free(a->sccs);
         uids_free(a->uids);
         quotas_free(a->quotas);
+        oauth_server_free(a->oauth);
         security_free(a->security);
         free(a);
     }
     return NULL;
+}
+
+int apiserver_set_oauth(struct apiserver *a, const struct oauth_settings *cfg, struct err *e)
+{
+    return a->oauth ? oauth_server_reload(a->oauth, cfg, e)
+                    : oauth_server_new(a, cfg, &a->oauth, e);
 }
 
 bool apiserver_ready(const struct apiserver *a)
@@ -392,6 +400,10 @@ void request_run(struct request *q)
 void apiserver_handle(void *apiserver, struct http_exchange *x)
 {
     struct apiserver *a = apiserver;
+    if (oauth_owns_path(http_path(x))) {
+        oauth_handle(a->oauth, x);
+        return;
+    }
     struct request *q = NEW(struct request);
     *q = (struct request){
         .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
