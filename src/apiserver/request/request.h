@@ -12,6 +12,7 @@
 #include "apiserver/access/user.h"
 #include "apiserver/request/outcome.h"
 #include "apiserver/request/server_priv.h"
+#include "oauth/token.h"
 
 enum verb {
     VERB_GET,
@@ -62,7 +63,9 @@ struct request {
     /* The head of its texts, if objects are kept in another version; otherwise NULL. */
     char *head;
     const char *namespace, *name; /* Texts of the attributes; NULL: none. */
-    const char *subresource;      /* "" when none. */
+    char
+        token_name[OAUTH_TOKEN_TEXT_SIZE]; /* The name in the attributes, if it replaced a token. */
+    const char *subresource;               /* "" when none. */
     struct accept accept;
     /* Members of a write: */
     bool dry_run;

@@ -544,8 +544,23 @@ static void dispatch_value(struct cache_kind *ck, const char *value, struct fram
     }
 }
 
+/* Ends the watches of users who came with the OAuth token whose object is called 'name'. */
+static void end_of_token(struct apiserver *a, const char *name)
+{
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        struct watch *w;
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
+            const struct user_info *by = w->q->impersonator ? w->q->impersonator : w->q->user;
+            if (by->credential && streq(by->credential, name)) {
+                watch_end(w);
+            }
+        }
+    }
+}
+
 static void on_changed(void *server, struct cache_kind *ck, const struct cache_event *ev)
 {
+    struct apiserver *a = server;
     struct frames f = {.ck = ck, .ev = ev};
     const char *old = indexed_value(ck, ev->old), *new = indexed_value(ck, ev->new);
     dispatch(&ck->watches_of_any, &f);
@@ -554,6 +569,9 @@ static void on_changed(void *server, struct cache_kind *ck, const struct cache_e
         dispatch_value(ck, new, &f);
     }
     frames_done(&f);
+    if (ck == a->security->tokens && !ev->new) {
+        end_of_token(a, ev->old->key);
+    }
 }
 
 static void on_tick(void *server)
