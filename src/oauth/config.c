@@ -37,7 +37,7 @@ static int check_provider(const struct json *list, size_t at, struct err *e)
     const struct json *v = json_at(list, at);
     const char *name = json_get_text(v, "name");
     if (!json_is(v, JSON_OBJECT)) {
-        return err_set(e, -EINVAL, "must be an object");
+        return err_set(e, -EINVAL, "name: must be given");
     }
     int r = check_keys(v, e);
     if (r < 0) {
@@ -68,9 +68,10 @@ int oauth_config_read_providers(const struct json *v, struct json **ret, struct 
         return err_set(e, -EINVAL, "must be a list of providers");
     }
     for (size_t i = 0; i < json_count(v); i++) {
-        int r = check_provider(v, i, e);
+        struct err why = {0};
+        int r = check_provider(v, i, &why);
         if (r < 0) {
-            return err_prefix(e, "[%zu]", i), r;
+            return err_set(e, r, "[%zu].%s", i, why.text);
         }
     }
     *ret = json_clone(v);

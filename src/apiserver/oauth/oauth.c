@@ -208,6 +208,7 @@ int oauth_server_new(struct apiserver *a, const struct oauth_settings *cfg,
         return r;
     }
     *ret = s;
+    clients_begin(s);
     log_info("the OAuth server is on", "issuer=%s providers=%zu", s->issuer, s->n_providers);
     return 0;
 }
@@ -253,6 +254,7 @@ int oauth_server_reload(struct oauth_server *s, const struct oauth_settings *cfg
     s->ring = next.ring;
     s->ring_is_ours = next.ring_is_ours;
     seal_ring_done(&next.ring);
+    clients_changed(s);
     log_info("identity providers read again", "providers=%zu", s->n_providers);
     return 0;
 }
@@ -262,6 +264,9 @@ struct oauth_server *oauth_server_free(struct oauth_server *s)
     if (s) {
         if (s->pages[PAGE_ERROR]) {
             drop_logins(s);
+        }
+        if (s->settle) {
+            clients_end(s);
         }
         config_done(s);
         throttle_done(&s->users);
@@ -348,21 +353,22 @@ static void handle_login_alone(struct oauth_request *f)
 static const struct route {
     const char *path;
     bool get, post, prefix; /* 'prefix': a provider's name follows. */
+    bool session;           /* It may read or begin a session. */
     void (*handle)(struct oauth_request *f);
     void (*handle_named)(struct oauth_request *f, const char *name);
 } routes[] = {
-    {OAUTH_DISCOVERY_PATH, true, false, false, handle_discovery, NULL},
-    {"/oauth/authorize", true, true, false, authorize_handle, NULL},
-    {"/oauth/authorize/approve", true, true, false, approve_handle, NULL},
-    {"/oauth/token", false, true, false, issue_handle_token, NULL},
-    {"/oauth/token/request", true, false, false, handle_request, NULL},
-    {"/oauth/token/display", true, true, false, issue_handle_display, NULL},
-    {"/oauth/token/implicit", true, false, false, handle_implicit, NULL},
-    {PAGE_STYLE_PATH, true, false, false, handle_style, NULL},
-    {"/login", true, true, false, handle_login_alone, NULL},
-    {"/login/", true, true, true, NULL, handle_login},
-    {"/oauth2callback/", true, false, true, NULL, login_callback},
-    {"/logout", false, true, false, handle_logout, NULL},
+    {OAUTH_DISCOVERY_PATH, true, false, false, false, handle_discovery, NULL},
+    {"/oauth/authorize", true, true, false, true, authorize_handle, NULL},
+    {"/oauth/authorize/approve", true, true, false, true, approve_handle, NULL},
+    {"/oauth/token", false, true, false, false, issue_handle_token, NULL},
+    {"/oauth/token/request", true, false, false, false, handle_request, NULL},
+    {"/oauth/token/display", true, true, false, false, issue_handle_display, NULL},
+    {"/oauth/token/implicit", true, false, false, false, handle_implicit, NULL},
+    {PAGE_STYLE_PATH, true, false, false, false, handle_style, NULL},
+    {"/login", true, true, false, true, handle_login_alone, NULL},
+    {"/login/", true, true, true, true, NULL, handle_login},
+    {"/oauth2callback/", true, false, true, true, NULL, login_callback},
+    {"/logout", false, true, false, false, handle_logout, NULL},
 };
 
 bool oauth_owns_path(const char *path)
@@ -431,6 +437,10 @@ void oauth_handle(struct oauth_server *s, struct http_exchange *x)
         web_text(f, 405, "The method is not allowed here.\n");
     } else if (!s->a->cache.ready || s->a->stopping) {
         web_text(f, 503, "The server is starting or stopping.\n");
+    } else if (r->session && !session_keys(s)) {
+        /* The cluster's key is being made: without it a login could not be remembered. */
+        http_set_header(x, "Retry-After", "1");
+        web_text(f, 503, "The server is starting.\n");
     } else if (read_params(f, post) < 0) {
         web_error(f, 400, "invalid_request");
     } else if (r->prefix) {

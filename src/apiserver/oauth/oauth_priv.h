@@ -5,7 +5,7 @@
 #include "apiserver/oauth/oauth.h"
 
 #include "apiserver/access/audit.h"
-#include "apiserver/cache/cache.h"
+#include "apiserver/cache/subscriber.h"
 #include "apiserver/request/server_priv.h"
 #include "identity/provider.h"
 #include "oauth/page.h"
@@ -40,6 +40,9 @@ struct oauth_server {
     struct seal_ring ring; /* Keys of sessionSecretsFile, or of the cluster. */
     bool ring_is_ours;     /* Keys are those of the cluster's Secret. */
     bool making_key;
+    struct loop_timer *settle; /* Makes the cluster's own clients. */
+    bool settling;             /* One of them is being written. */
+    struct cache_subscriber subscriber;
     struct throttle users, addresses; /* Delays after wrong passwords. */
     unsigned waiting;                 /* Logins that wait for their delay. */
     struct list requests;
@@ -131,6 +134,14 @@ int objects_client(const struct oauth_server *s, const char *id, struct oauth_cl
 /* Whether 'secret' is that of the client: one of its own, or a token of the account. */
 bool objects_secret_is_right(const struct oauth_server *s, const struct oauth_client *c,
                              const char *secret);
+
+/* ---- clients.c ---- */
+
+/* Makes the clients that every cluster has, each time that the cache is loaded. */
+void clients_begin(struct oauth_server *s);
+/* The configuration, which they depend on, has changed. */
+void clients_changed(struct oauth_server *s);
+void clients_end(struct oauth_server *s);
 
 /* ---- map.c ---- */
 

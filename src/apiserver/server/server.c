@@ -244,6 +244,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         probe_free(a->probe);
         flow_free(a->flow);
         free(a->checks);
+        oauth_server_free(a->oauth);
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
@@ -258,7 +259,6 @@ struct apiserver *apiserver_free(struct apiserver *a)
         scc_set_free(a->sccs);
         uids_free(a->uids);
         quotas_free(a->quotas);
-        oauth_server_free(a->oauth);
         security_free(a->security);
         free(a);
     }
