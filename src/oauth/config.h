@@ -7,8 +7,6 @@
 #include "wire/json.h"
 
 struct oauth_config {
-    char *master_ca;    /* NULL: not given; accepted, without effect: the server calls nobody. */
-    char *master_url;   /* The same. */
     char *public_url;   /* masterPublicURL, without a slash at its end; NULL: not given. */
     char *asset_url;    /* assetPublicURL; NULL: not given. */
     bool always_select; /* alwaysShowProviderSelection */

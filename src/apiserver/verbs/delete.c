@@ -35,7 +35,8 @@ struct deletion {
     /* Members of the deletion of a collection: */
     bool collection;
     struct selection sel;
-    int error; /* The first error. */
+    int error;              /* The first error. */
+    struct outcome refusal; /* The first refusal by a webhook. */
     struct strbuf items;
 };
 
@@ -44,6 +45,7 @@ static struct deletion *deletion_free(struct deletion *d)
     free(d->uid);
     free(d->version);
     selection_done(&d->sel);
+    outcome_done(&d->refusal);
     strbuf_done(&d->items);
     free(d);
     return NULL;
@@ -194,12 +196,16 @@ static void answer_collection(struct deletion *d)
 {
     CLEANUP(outcome_done) struct outcome outcome = {0};
     struct request *q = d->q;
+    if (d->refusal.type != OUTCOME_NONE) {
+        request_answer(q, &d->refusal);
+        return;
+    }
     if (d->error < 0) {
         outcome_store_error(&outcome, q, d->error);
         request_answer(q, &outcome);
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *version = request_api_version(q);
     CLEANUP_FREE char *list = api_kind_list_kind(q->kind);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_addf(&out,
@@ -217,6 +223,9 @@ void delete_end(struct write *w, struct outcome *outcome)
     struct deletion *d = w->deletion;
     if (!d->collection) {
         request_answer(d->q, outcome);
+    } else if (outcome->type == OUTCOME_STATUS && d->refusal.type == OUTCOME_NONE) {
+        d->refusal = *outcome;
+        *outcome = (struct outcome){0};
     }
     write_free(w);
     if (--d->pending == 0) {
@@ -404,7 +413,8 @@ static void attempt_delete(struct write *w, struct outcome *outcome)
         return;
     }
     CLEANUP(json_free) struct json *obj = object_parse(base);
-    if (check_preconditions(d, base, obj, outcome) < 0) {
+    if (check_preconditions(d, base, obj, outcome) < 0 ||
+        (!d->evicts && write_check_deletion(w, obj, outcome) < 0)) {
         return;
     }
     bool changed = set_finalizers(d, obj),

@@ -386,7 +386,7 @@ void handle_review(struct request *q, struct outcome *outcome)
     if (validate(q, body, outcome) < 0) {
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *version = request_api_version(q);
     json_set_string(body, "kind", q->kind->kind);
     json_set_string(body, "apiVersion", version);
     if (!process_is_asked(q)) {

@@ -36,7 +36,7 @@ static const struct {
     {"batch", ""},
     {"policy", ""},
     {"networking.k8s.io", "ingresses"},
-    {"extensions", ""},
+    {"extensions", "deployments/scale replicasets/scale"},
     {"discovery.k8s.io", ""},
     {"coordination.k8s.io", ""},
     {"events.k8s.io", ""},
@@ -58,6 +58,7 @@ static const struct role roles[] = {
      {{"create", "authorization.k8s.io", "localsubjectaccessreviews"},
       {ALL, RBAC_GROUP, "rolebindings"},
       {READ, RBAC_GROUP, "roles"},
+      {READ, "authorization.openshift.io", "rolebindingrestrictions"},
       {"create", SCC_GROUP, SCC_REVIEWS},
       /* A project's administrator may change only its display name and
        * description: api/kinds/kind_namespace.c checks that. */
@@ -82,6 +83,7 @@ static const struct role roles[] = {
       {READ, "apps", "daemonsets/status deployments/status replicasets/status statefulsets/status"},
       {READ, "autoscaling", "horizontalpodautoscalers/status"},
       {READ, "batch", "cronjobs/status jobs/status"},
+      {READ, "extensions", "daemonsets/status deployments/status replicasets/status"},
       {READ, "policy", "poddisruptionbudgets/status"},
       {READ, "route.openshift.io", "routes/status"},
       {"get", "project.openshift.io", "projects"}},
@@ -107,6 +109,7 @@ static const struct role roles[] = {
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
       {READ, "metrics.k8s.io", "nodes pods"},
       {READ, RBAC_GROUP, "clusterrolebindings clusterroles rolebindings roles"},
+      {READ, "authorization.openshift.io", "rolebindingrestrictions"},
       {READ, "certificates.k8s.io", "certificatesigningrequests"},
       {READ, "apiextensions.k8s.io", "customresourcedefinitions"},
       {READ, SCC_GROUP, SCC_PLURAL},
@@ -174,8 +177,10 @@ static const struct role roles[] = {
     {"system:discovery",
      NULL,
      NULL,
-     {{"get", .urls = "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz "
-                      "/version /version/"}}},
+     {{"get",
+       .urls =
+           "/api /api/* /apis /apis/* /healthz /livez /oapi /oapi/* /openapi /openapi/* /readyz "
+           "/version /version/"}}},
     {"system:kube-scheduler",
      NULL,
      NULL,
