@@ -78,6 +78,21 @@ int oauth_config_read_providers(const struct json *v, struct json **ret, struct 
     return 0;
 }
 
+void oauth_config_resolve_files(struct json *providers, const char *dir)
+{
+    /* The keys of all kinds that name files. */
+    static const char *const keys[] = {"file", "ca", "certFile", "keyFile", "clientCA"};
+    for (size_t i = 0; i < json_count(providers); i++) {
+        struct json *p = json_get(json_at(providers, i), "provider");
+        for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+            const char *name = json_get_text(p, keys[k]);
+            if (*name && *name != '/') {
+                json_set(p, keys[k], json_stringf("%s/%s", dir, name));
+            }
+        }
+    }
+}
+
 const char *oauth_config_check_url(const char *s)
 {
     __attribute__((cleanup(oauth_uri_donep))) struct oauth_uri u = {0};

@@ -7,9 +7,9 @@
 #include "wire/json.h"
 
 struct oauth_config {
-    char *public_url;   /* masterPublicURL, without a slash at its end; NULL: not given. */
-    char *asset_url;    /* assetPublicURL; NULL: not given. */
-    bool always_select; /* alwaysShowProviderSelection */
+    char *public_url;       /* masterPublicURL, without a slash at its end; NULL: not given. */
+    char *asset_url;        /* assetPublicURL; NULL: not given. */
+    bool always_select;     /* alwaysShowProviderSelection */
     char *grant, *sa_grant; /* "auto", "prompt" or "deny". */
     char *session_secrets;  /* A file of kind SessionSecrets; NULL: keys of the cluster. */
     char *session_name;
@@ -23,5 +23,7 @@ struct oauth_config {
 /* Checks identityProviders: names, mapping methods, keys; '*ret' is owned.  -EINVAL: "[0].name:
  * ...". */
 int oauth_config_read_providers(const struct json *v, struct json **ret, struct err *e);
+/* Takes relative names of files in the providers from the folder 'dir'. */
+void oauth_config_resolve_files(struct json *providers, const char *dir);
 /* NULL: 's' may be a public URL of the master: "https://HOST[:PORT]", without anything behind. */
 const char *oauth_config_check_url(const char *s);
