@@ -42,9 +42,17 @@ int pkce_check_challenge(const char *challenge, const char *method, const char *
     return 0;
 }
 
+char *pkce_challenge(const char *verifier)
+{
+    struct strbuf out = STRBUF_INIT;
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256((const unsigned char *) verifier, strlen(verifier), digest);
+    base64url_encode(digest, sizeof digest, &out);
+    return strbuf_steal(&out);
+}
+
 int pkce_verify(const char *challenge, const char *method, const char *verifier, struct err *e)
 {
-    CLEANUP_STRBUF struct strbuf computed = STRBUF_INIT;
     if (!challenge || !*challenge) {
         return 0;
     }
@@ -54,15 +62,11 @@ int pkce_verify(const char *challenge, const char *method, const char *verifier,
     if (!has_form(verifier)) {
         return err_set(e, -EINVAL, "code_verifier is malformed");
     }
-    if (streq_null(method, "S256")) {
-        unsigned char digest[SHA256_DIGEST_LENGTH];
-        SHA256((const unsigned char *) verifier, strlen(verifier), digest);
-        base64url_encode(digest, sizeof digest, &computed);
-    } else if (streq_null(method, "plain")) {
-        strbuf_adds(&computed, verifier);
-    }
+    CLEANUP_FREE char *computed = streq_null(method, "S256")    ? pkce_challenge(verifier)
+                                  : streq_null(method, "plain") ? xstrdup(verifier)
+                                                                : xstrdup("");
     size_t n = strlen(challenge);
-    return computed.size == n && CRYPTO_memcmp(computed.data, challenge, n) == 0
+    return strlen(computed) == n && CRYPTO_memcmp(computed, challenge, n) == 0
                ? 0
                : err_set(e, -EINVAL, "code_verifier does not match code_challenge");
 }

@@ -11,6 +11,8 @@
  * invalid_request. */
 int pkce_check_challenge(const char *challenge, const char *method, const char **ret_method,
                          struct err *e);
+/* The challenge of 'verifier' by the method S256; owned. */
+char *pkce_challenge(const char *verifier);
 /* Whether 'verifier' (NULL: none) proves the challenge; without a challenge ("" or NULL) a verifier
  * is ignored.  'method' is "plain" or "S256"; any other proves nothing.  -EINVAL: the reason for an
  * invalid_grant. */

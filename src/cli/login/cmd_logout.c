@@ -6,6 +6,7 @@
 #include "cli/session.h"
 #include "cli/shown.h"
 #include "client/kubeconfig_edit.h"
+#include "oauth/token.h"
 
 #include <stdio.h>
 
@@ -21,11 +22,10 @@ static const char help[] =
  * itself.  -ENOENT: the server has no such object. */
 static int delete_token(struct session *s, const char *token, struct err *e)
 {
-    CLEANUP_FREE char *name = oauth_token_name(token);
-    CLEANUP_FREE char *own =
-        api_path(OAUTH_API, "useroauthaccesstokens", NULL, name ? name : token, NULL);
-    CLEANUP_FREE char *any =
-        api_path(OAUTH_API, "oauthaccesstokens", NULL, name ? name : token, NULL);
+    char hashed[OAUTH_TOKEN_TEXT_SIZE];
+    const char *name = oauth_token_name(token, hashed) == 0 ? hashed : token;
+    CLEANUP_FREE char *own = api_path(OAUTH_API, "useroauthaccesstokens", NULL, name, NULL);
+    CLEANUP_FREE char *any = api_path(OAUTH_API, "oauthaccesstokens", NULL, name, NULL);
     int r = api_request_sync(s->client, "DELETE", own, NULL, NULL, NULL, NULL, e);
     if (r == -ENOENT || r == -EACCES) {
         struct err other = {0};

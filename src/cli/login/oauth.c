@@ -5,16 +5,15 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "net/http/http.h"
+#include "oauth/pkce.h"
 #include "wire/http1.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <strings.h>
 
 #define DISCOVERY "/.well-known/oauth-authorization-server"
 #define MAX_REDIRECTS 10
 #define MAX_TOKEN 4096
-#define TOKEN_PREFIX "sha256~"
 #define MAX_QUOTED 300 /* Bytes of a server's text in an error. */
 
 void oauth_server_done(struct oauth_server *o)
@@ -37,30 +36,6 @@ void oauth_random(char out[OAUTH_VERIFIER_SIZE])
     memcpy(out, text.data, OAUTH_VERIFIER_SIZE);
     explicit_bzero(text.data, text.size);
     explicit_bzero(bytes, sizeof bytes);
-}
-
-static char *hash_of(const char *text, const char *prefix)
-{
-    unsigned char sum[EVP_MAX_MD_SIZE];
-    unsigned n = 0;
-    struct strbuf out = STRBUF_INIT;
-    if (EVP_Digest(text, strlen(text), sum, &n, EVP_sha256(), NULL) != 1) {
-        abort(); /* SHA-256 is always there. */
-    }
-    strbuf_adds(&out, prefix);
-    base64url_encode(sum, n, &out);
-    return strbuf_steal(&out);
-}
-
-char *oauth_challenge(const char *verifier)
-{
-    return hash_of(verifier, "");
-}
-
-char *oauth_token_name(const char *token)
-{
-    return str_has_prefix(token, TOKEN_PREFIX) ? hash_of(token + strlen(TOKEN_PREFIX), TOKEN_PREFIX)
-                                               : NULL;
 }
 
 /* An endpoint of the document: an address of the issuer's origin. */
@@ -465,7 +440,7 @@ int oauth_by_password(struct oauth_login *l, const struct oauth_server *o, char 
 {
     char verifier[OAUTH_VERIFIER_SIZE];
     oauth_random(verifier);
-    CLEANUP_FREE char *challenge = oauth_challenge(verifier), *code = NULL;
+    CLEANUP_FREE char *challenge = pkce_challenge(verifier), *code = NULL;
     CLEANUP_FREE char *redirect = xasprintf("%s/oauth/token/implicit", o->issuer);
     struct walk w = {.l = l, .o = o};
     int r = web_parse(redirect, &w.back, e);

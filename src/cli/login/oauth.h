@@ -55,8 +55,6 @@ int oauth_by_browser(struct oauth_login *l, const struct oauth_server *o, uint16
 #define OAUTH_VERIFIER_SIZE 44 /* With the NUL. */
 /* 256 random bits, URL-safe. */
 void oauth_random(char out[OAUTH_VERIFIER_SIZE]);
-/* PKCE's challenge of the method S256; owned. */
-char *oauth_challenge(const char *verifier);
 /* Reads a discovery document that came from 'server'. */
 int oauth_parse_discovery(const struct location *server, const char *text, size_t size,
                           struct oauth_server *ret, struct err *e);
@@ -71,6 +69,3 @@ char *oauth_basic_realm(const char *authenticate);
 int oauth_parse_redirect(const char *path, const char *state, char **ret_code, struct err *e);
 /* Reads the answer of the token endpoint; '*ret_token' is owned. */
 int oauth_parse_token(int status, const char *text, size_t size, char **ret_token, struct err *e);
-/* Name of the object of a token: "sha256~" and the hash of what follows it; owned.  NULL: the token
- * has no such prefix. */
-char *oauth_token_name(const char *token);

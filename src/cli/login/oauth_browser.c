@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "net/http/http.h"
 #include "net/loop/sock.h"
+#include "oauth/pkce.h"
 
 #define PATIENCE_MS (5u * 60 * 1000)
 #define LINGER_MS 2000
@@ -85,7 +86,7 @@ int oauth_by_browser(struct oauth_login *l, const struct oauth_server *o, uint16
     }
     oauth_random(verifier);
     oauth_random(listener.state);
-    CLEANUP_FREE char *challenge = oauth_challenge(verifier);
+    CLEANUP_FREE char *challenge = pkce_challenge(verifier);
     CLEANUP_FREE char *redirect = xasprintf("http://127.0.0.1:%d/callback", sock_local_port(fd));
     CLEANUP_FREE char *path =
         oauth_authorize_path(o, OAUTH_BROWSER_CLIENT, redirect, challenge, listener.state);
