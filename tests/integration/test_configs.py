@@ -42,7 +42,7 @@ def test_every_finding_of_a_wrong_file_is_printed(tmp_path):
     assert f"{file}:4: error: networkConfig.mtu: 7 is not in" in r.stdout
     assert f"{file}:5: warning: assetConfig: " in r.stdout
     assert f"{file}:8: error: oauthConfig.bindPassword: every user of this host can read this secret" in r.stdout
-    assert config("check", file, check=False).stdout.endswith("3 errors, 2 warnings\n")
+    assert config("check", file, check=False).stdout.endswith("4 errors, 1 warnings\n")
     refused = config("convert", file, check=False)
     assert refused.returncode == 1 and "mtu" in refused.stderr and refused.stdout == ""
     file.write_text("a: [\n")
