@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Codes and tokens: made, exchanged and shown.
  *
- * A code is exchanged by one transaction that deletes it and creates the token, so that two requests
- * with one code get one token.  A code that was used before ends the token that was made of it: one
- * of the two who had it was not meant to (RFC 6749, 4.1.2). */
+ * A code is exchanged by one transaction that deletes it and creates the token, so that two
+ * requests with one code get one token.  A code that was used before ends the token that was made
+ * of it: one of its two owners was not meant to have it (RFC 6749, 4.1.2). */
 #include "apiserver/oauth/oauth_priv.h"
 
 #include "api/kinds/oauth.h"

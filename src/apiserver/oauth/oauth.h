@@ -6,8 +6,8 @@
  * take passwords and client secrets by Basic, and never bearer tokens, so that a token with few
  * scopes cannot get another with more.
  *
- * Logins end in objects of the registry (users, identities, codes, tokens), which this server writes
- * by transactions of the store.  Everything runs on the loop's thread. */
+ * Logins end in objects of the registry (users, identities, codes, tokens), which this server
+ * writes by transactions of the store.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "apiserver/apiserver.h"

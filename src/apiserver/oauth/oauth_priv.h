@@ -97,7 +97,7 @@ void web_page(struct oauth_request *f, int status, enum page p, const struct jso
               const char *origin);
 /* The error page with the fixed text of 'code'. */
 void web_error(struct oauth_request *f, int status, const char *code);
-/* Sets the CSRF cookie if the browser has none; oauth_request.csrf has its value afterwards. */
+/* Sets the CSRF cookie if the browser has none; f->csrf has its value afterwards. */
 void web_csrf(struct oauth_request *f);
 /* Whether a POST comes from a form of this server: cookie, field, Origin and Sec-Fetch-Site. */
 bool web_is_own_form(struct oauth_request *f);
@@ -108,7 +108,7 @@ struct json *web_fields(const char *const (*pairs)[3]);
 
 /* ---- session.c ---- */
 
-/* Reads the session of the browser into oauth_request.user and oauth_request.uid; false: there is none. */
+/* Reads the session of the browser into f->user and f->uid; false: there is none. */
 bool session_read(struct oauth_request *f);
 void session_begin(struct oauth_request *f);
 void session_end(struct oauth_request *f);
@@ -145,16 +145,16 @@ void clients_end(struct oauth_server *s);
 
 /* ---- map.c ---- */
 
-/* Takes the identity that the provider at oauth_request.provider has proved. */
+/* Takes the identity that the provider at f->provider has proved. */
 void map_take(struct oauth_request *f, struct identity *id);
-/* Finds or makes the user of oauth_request.id: calls 'done' with oauth_request.user and
- * oauth_request.uid set, or with a code of page_error_text.  'done' may be called at once. */
+/* Finds or makes the user of f->id: calls 'done' with f->user and
+ * f->uid set, or with a code of page_error_text.  'done' may be called at once. */
 typedef void map_fn(struct oauth_request *f, const char *error);
 void map_identity(struct oauth_request *f, map_fn *done);
 
 /* ---- login.c ---- */
 
-/* Checks oauth_request.username and oauth_request.password with the providers from oauth_request.provider on; then 'done' with
+/* Checks f->username and f->password with the providers from f->provider on; then calls 'done' with
  * NULL, or an error's code. */
 void login_check(struct oauth_request *f, map_fn *done);
 void login_page(struct oauth_request *f, const char *provider);
@@ -170,7 +170,7 @@ void approve_handle(struct oauth_request *f);
 
 /* ---- issue.c: codes and tokens ---- */
 
-/* Makes the code or token of oauth_request.auth for oauth_request.user, and redirects to the client. */
+/* Makes the code or token of f->auth for f->user, and redirects to the client. */
 void issue_for_authorization(struct oauth_request *f);
 void issue_handle_token(struct oauth_request *f);
 void issue_handle_display(struct oauth_request *f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions of browsers, and the cluster's keys that seal them.
  *
- * All masters share the keys by a Secret, so that a login may begin at one and end at another.  Each
- * week the key that seals is replaced, and the former one still opens. */
+ * All masters share the keys by a Secret, so that a login may begin at one and end at another.
+ * Each week the key that seals is replaced, and the former one still opens. */
 #include "apiserver/oauth/oauth_priv.h"
 
 #include "base/base64.h"
