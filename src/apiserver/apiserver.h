@@ -105,6 +105,10 @@ int admission_check_node_selector(const char *text, struct err *e);
 struct apiserver;
 /* Sets, or replaces, the certificates for nodes (copied); without them there are no streams. */
 void apiserver_set_kubelets(struct apiserver *a, const struct apiserver_kubelets *k);
+struct oauth_settings; /* apiserver/oauth/oauth.h */
+/* Begins the OAuth server, or changes its configuration; on failure the previous one stays in
+ * force.  Without it the paths of OAuth are answered with 404. */
+int apiserver_set_oauth(struct apiserver *a, const struct oauth_settings *cfg, struct err *e);
 /* 'cfg' may be NULL; it is copied.  'l' and 's' must outlive the server. */
 struct apiserver *apiserver_new(struct loop *l, struct store *s,
                                 const struct apiserver_config *cfg);

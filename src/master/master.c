@@ -262,9 +262,10 @@ static void on_signal(void *ctx)
     }
 }
 
-/* Reads logLevel again; all other settings except certificates need a restart. */
-static void reread_config(const char *path)
+/* Reads logLevel and oauthConfig again; all other settings except certificates need a restart. */
+static void reread_config(const struct master *m)
 {
+    const char *path = m->run->config_path;
     __attribute__((cleanup(master_config_donep))) struct master_config c;
     struct err e = {0};
     master_config_init(&c);
@@ -276,13 +277,16 @@ static void reread_config(const char *path)
         log_warn("configuration not read again", "error=\"%s\"", e.text);
     } else {
         log_info("configuration read again", "logLevel=%s", c.log_level ? c.log_level : "");
+        if (m->api) {
+            master_api_reload_oauth(m->api, &c);
+        }
     }
 }
 
 static void on_hangup(void *ctx)
 {
     struct master *m = ctx;
-    reread_config(m->run->config_path);
+    reread_config(m);
     if (m->api) {
         master_api_reload(m->api);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/master_api.h"
 
+#include "apiserver/oauth/oauth.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "client/kubeconfig.h"
@@ -148,6 +149,28 @@ static int use_kubelet_client(struct master_api *m, struct err *e)
     return r;
 }
 
+/* Begins the OAuth server, or gives it the configuration 'c'. */
+static int use_oauth(struct master_api *m, const struct master_config *c, struct err *e)
+{
+    bool any = streq(m->host, "0.0.0.0");
+    CLEANUP_FREE char *own =
+        xasprintf("https://%s:%d", any ? IP4_TEXT(m->cfg.host->ip) : m->host, m->port);
+    CLEANUP_FREE char *given = c->oauth.public_url ? xstrdup(c->oauth.public_url) : NULL;
+    if (given && str_has_suffix(given, "/")) {
+        given[strlen(given) - 1] = '\0';
+    }
+    struct oauth_settings cfg = {&c->oauth, given ? given : own};
+    return json_count(c->oauth.providers) ? apiserver_set_oauth(m->apiserver, &cfg, e) : 0;
+}
+
+void master_api_reload_oauth(struct master_api *m, const struct master_config *c)
+{
+    struct err e = {0};
+    if (m->tls && use_oauth(m, c, &e) < 0) {
+        log_error("oauthConfig was not read again; the previous one stays", "error=\"%s\"", e.text);
+    }
+}
+
 /* 'fd' is taken over. */
 static int serve(struct master_api *m, int fd, struct err *e)
 {
@@ -185,7 +208,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
     m->http = http_server_new(m->loop, &limits, apiserver_handle, m->apiserver);
     apiserver_attach(m->apiserver, m->http);
     int r = serve_all(m, fd, e);
-    if (r < 0 || (r = use_kubelet_client(m, e)) < 0) {
+    if (r < 0 || (r = use_kubelet_client(m, e)) < 0 || (r = use_oauth(m, c, e)) < 0) {
         return r;
     }
     if (m->tls) {

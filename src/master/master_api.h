@@ -52,6 +52,9 @@ const struct pki_ca *master_api_ca(const struct master_api *m);
 /* Reads certificates and the audit policy again; a failure is logged, and
  * the previous ones stay in use. */
 void master_api_reload(struct master_api *m);
+/* Gives the OAuth server the section oauthConfig of 'c'; a failure is logged, and the previous one
+ * stays in force. */
+void master_api_reload_oauth(struct master_api *m, const struct master_config *c);
 /* From now on /readyz fails; requests are still served. */
 void master_api_unready(struct master_api *m);
 /* Removes itself from the endpoints of the service "kubernetes", ends watches, waits until requests

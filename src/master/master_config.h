@@ -10,6 +10,7 @@
 #include "master/dns_config.h"
 #include "master/service_config.h"
 #include "master/serving_limits.h"
+#include "oauth/config.h"
 #include "pod/scc_block.h"
 #include "wire/options.h"
 
@@ -59,6 +60,7 @@ struct master_config {
     bool snapshot_kinds;             /* The definitions of volume snapshots are made. */
     char *log_level;                 /* As log_set_levels takes it; NULL: not given. */
     char *log_format;                /* "text" or "json"; NULL: not given. */
+    struct oauth_config oauth;       /* The OAuth server is on if it has providers. */
     unsigned n_network_flags;        /* How often --cluster-network was given. */
     struct option_findings findings; /* Keys of the file that have no effect. */
     struct {

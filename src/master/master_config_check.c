@@ -2,6 +2,9 @@
 /* Checks of settings that depend on each other, and the meaning of settings together. */
 #include "master/master_config.h"
 
+#include "api/kinds/oauth.h"
+#include "apiserver/oauth/oauth.h"
+
 #include "base/str.h"
 
 #include <errno.h>
@@ -102,10 +105,27 @@ static int check_signing(const struct master_config *c, struct err *e)
     return 0;
 }
 
+static int check_oauth(const struct master_config *c, struct err *e)
+{
+    int64_t inactivity = c->oauth.inactivity_s;
+    if (inactivity && inactivity < OAUTH_INACTIVITY_MIN_S) {
+        return err_set(e, -EINVAL,
+                       "oauthConfig.tokenConfig.accessTokenInactivityTimeoutSeconds: must be 0, or "
+                       "%d and more",
+                       OAUTH_INACTIVITY_MIN_S);
+    }
+    if (json_count(c->oauth.providers) && master_config_tls(c) == MASTER_TLS_OFF) {
+        return err_set(e, -EINVAL, "oauthConfig.identityProviders: need HTTPS (servingInfo.tls)");
+    }
+    int r = oauth_check_config(&c->oauth, e);
+    return r < 0 ? (err_prefix(e, "oauthConfig"), r) : 0;
+}
+
 static int check_serving(const struct master_config *c, unsigned parts, struct err *e)
 {
     int r = check_tls(c, e);
-    if (r < 0 || (r = check_security(c, e)) < 0 || (r = check_kubelet_client(c, e)) < 0) {
+    if (r < 0 || (r = check_security(c, e)) < 0 || (r = check_kubelet_client(c, e)) < 0 ||
+        (r = check_oauth(c, e)) < 0) {
         return r;
     }
     if (!(parts & MASTER_CONTROLLERS) && master_config_tls(c) == MASTER_TLS_AUTO) {

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "master/openshift_keys.h"
 #include "net/tls/pki.h"
+#include "oauth/redirect.h"
 
 #define DAY_S 86400
 #define LIMIT_UNLIMITED "1000000"
@@ -120,6 +121,46 @@ static int read_networks(void *config, const struct json *v, struct err *e)
         }
     }
     return 0;
+}
+
+/* ---- OAuth ---- */
+
+static int check_public_url(const char *value, struct err *e)
+{
+    const char *wrong = oauth_config_check_url(value);
+    return wrong ? err_set(e, -EINVAL, "\"%.80s\" %s", value, wrong) : 0;
+}
+
+static int check_asset_url(const char *value, struct err *e)
+{
+    struct oauth_uri u = {0};
+    int r = oauth_uri_parse(value, &u, e);
+    if (r < 0) {
+        return err_prefix(e, "\"%.80s\"", value), r;
+    }
+    oauth_uri_done(&u);
+    return 0;
+}
+
+static int check_cookie_name(const char *value, struct err *e)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    return strspn(value, letters) == strlen(value) && !streq(value, "csrf")
+               ? 0
+               : err_set(e, -EINVAL, "\"%.80s\" is no name of a cookie that is free here", value);
+}
+
+static int read_providers(void *config, const struct json *v, struct err *e)
+{
+    struct master_config *c = config;
+    struct json *providers;
+    int r = oauth_config_read_providers(v, &providers, e);
+    if (r == 0) {
+        json_free(c->oauth.providers);
+        c->oauth.providers = providers;
+    }
+    return r;
 }
 
 /* ---- other values that need functions ---- */
@@ -909,6 +950,120 @@ static const struct option_row rows[] = {
      MEMBER(audit_enabled),
      .dflt = "true",
      .help = "whether auditFilePath and policyFile count"},
+    {.path = "oauthConfig.identityProviders",
+     API,
+     .read = read_providers,
+     .unset = "no OAuth server",
+     .example = "[]",
+     .yaml = "[]",
+     .help = "how people prove who they are; with one the OAuth server is on",
+     .detail = "Each has `name`, `challenge`, `login`, `mappingMethod` and `provider` with its "
+               "`kind`; docs/oauth.md describes the kinds. It needs HTTPS. Read again at SIGHUP, "
+               "as are all keys of oauthConfig."},
+    {.path = "oauthConfig.masterPublicURL",
+     .type = OPTION_TEXT,
+     API,
+     MEMBER(oauth.public_url),
+     .check = check_public_url,
+     .unset = "https:// and the address of the API",
+     .example = "https://master.example.com:8443",
+     .help = "URL at which browsers and clients reach the master; the issuer of tokens"},
+    {.path = "oauthConfig.assetPublicURL",
+     .type = OPTION_TEXT,
+     API,
+     MEMBER(oauth.asset_url),
+     .check = check_asset_url,
+     .unset = "none",
+     .example = "https://console.example.com/console/",
+     .help = "URL of the web console, to which a logout may lead"},
+    {.path = "oauthConfig.alwaysShowProviderSelection",
+     .type = OPTION_BOOL,
+     API,
+     MEMBER(oauth.always_select),
+     .dflt = "false",
+     .help = "whether the page to choose a provider is shown when there is only one"},
+    {.path = "oauthConfig.grantConfig.method",
+     .type = OPTION_CHOICE,
+     .choices = "auto prompt deny",
+     API,
+     MEMBER(oauth.grant),
+     .dflt = "auto",
+     .help = "what is done when a user has not allowed a client without grantMethod yet"},
+    {.path = "oauthConfig.grantConfig.serviceAccountMethod",
+     .type = OPTION_CHOICE,
+     .choices = "prompt deny",
+     API,
+     MEMBER(oauth.sa_grant),
+     .dflt = "prompt",
+     .help = "the same for service accounts"},
+    {.path = "oauthConfig.sessionConfig.sessionSecretsFile",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(oauth.session_secrets),
+     .unset = "keys that all masters share by a Secret",
+     .example = "/etc/tenet/session-secrets.yaml",
+     .help = "file of kind SessionSecrets: the first secrets seal sessions, all open them"},
+    {.path = "oauthConfig.sessionConfig.sessionMaxAgeSeconds",
+     .type = OPTION_NUMBER,
+     API,
+     MEMBER(oauth.session_s),
+     .min = 1,
+     .max = 86400,
+     .dflt = "300",
+     .help = "seconds after which a login must have led to a token"},
+    {.path = "oauthConfig.sessionConfig.sessionName",
+     .type = OPTION_TEXT,
+     API,
+     MEMBER(oauth.session_name),
+     .check = check_cookie_name,
+     .dflt = "ssn",
+     .help = "name of the cookie that has the session"},
+    {.path = "oauthConfig.tokenConfig.authorizeTokenMaxAgeSeconds",
+     .type = OPTION_NUMBER,
+     API,
+     MEMBER(oauth.code_s),
+     .min = 1,
+     .max = 3600,
+     .dflt = "300",
+     .help = "seconds within which a code must be exchanged"},
+    {.path = "oauthConfig.tokenConfig.accessTokenMaxAgeSeconds",
+     .type = OPTION_NUMBER,
+     API,
+     MEMBER(oauth.token_s),
+     .min = 0,
+     .max = INT32_MAX,
+     .dflt = "86400",
+     .help = "seconds after which tokens end, unless their client has a time of its own; 0: never"},
+    {.path = "oauthConfig.tokenConfig.accessTokenInactivityTimeoutSeconds",
+     .type = OPTION_NUMBER,
+     API,
+     MEMBER(oauth.inactivity_s),
+     .min = 0,
+     .max = INT32_MAX,
+     .dflt = "0",
+     .help = "seconds without use after which tokens end, 300 or more; 0: they do not"},
+    {.path = "oauthConfig.templates.login",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(oauth.login_template),
+     .unset = "the built-in page",
+     .example = "/etc/tenet/login.html",
+     .help = "template of the page with name and password",
+     .detail = "Templates of OpenShift work as far as docs/oauth.md says."},
+    {.path = "oauthConfig.templates.providerSelection",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(oauth.selection_template),
+     .unset = "the built-in page",
+     .example = "/etc/tenet/providers.html",
+     .help = "template of the page to choose a provider"},
+    {.path = "oauthConfig.templates.error",
+     .type = OPTION_FILE,
+     API,
+     MEMBER(oauth.error_template),
+     .unset = "the built-in page",
+     .example = "/etc/tenet/error.html",
+     .help = "template of the page that shows an error"},
     {.path = "auditConfig.auditFilePath",
      .flag = "audit-log-path",
      .arg = "FILE",

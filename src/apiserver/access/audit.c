@@ -299,12 +299,19 @@ void audit_make_id(const struct http_exchange *x, char out[AUDIT_ID_MAX + 1])
     random_uuid(out);
 }
 
-/* Whether the query parameter with this name (of 'n' bytes) carries a token.  An
- * escaped name is treated as one that does. */
+/* Whether the query parameter with this name (of 'n' bytes) carries a token, a code or another
+ * secret of a login.  An escaped name is treated as one that does. */
 static bool is_token(const char *name, size_t n)
 {
-    static const char key[] = "access_token";
-    return (n == sizeof key - 1 && memcmp(name, key, n) == 0) || memchr(name, '%', n);
+    static const char *const secrets[] = {
+        "access_token", "client_secret", "code",          "code_verifier", "csrf", "id_token",
+        "nonce",        "password",      "refresh_token", "state",         "then"};
+    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
+        if (strlen(secrets[i]) == n && memcmp(name, secrets[i], n) == 0) {
+            return true;
+        }
+    }
+    return memchr(name, '%', n);
 }
 
 /* Path and query, with tokens redacted.  A client older than OpenShift 4.6 may name a token's

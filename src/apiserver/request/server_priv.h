@@ -52,5 +52,6 @@ struct apiserver {
     struct scc_set *sccs;
     struct uids *uids; /* NULL: namespaces get no user IDs. */
     struct quotas *quotas;
+    struct oauth_server *oauth; /* NULL: there is none. */
     uint64_t started_ms;
 };

@@ -10,6 +10,7 @@
 #include "apiserver/admission/scc_decide.h"
 #include "apiserver/admission/uids.h"
 #include "apiserver/admission/webhooks.h"
+#include "apiserver/oauth/oauth.h"
 #include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
@@ -248,6 +249,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         probe_free(a->probe);
         flow_free(a->flow);
         free(a->checks);
+        oauth_server_free(a->oauth);
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
@@ -266,6 +268,12 @@ struct apiserver *apiserver_free(struct apiserver *a)
         free(a);
     }
     return NULL;
+}
+
+int apiserver_set_oauth(struct apiserver *a, const struct oauth_settings *cfg, struct err *e)
+{
+    return a->oauth ? oauth_server_reload(a->oauth, cfg, e)
+                    : oauth_server_new(a, cfg, &a->oauth, e);
 }
 
 bool apiserver_ready(const struct apiserver *a)
@@ -401,6 +409,10 @@ void request_run(struct request *q)
 void apiserver_handle(void *apiserver, struct http_exchange *x)
 {
     struct apiserver *a = apiserver;
+    if (oauth_owns_path(http_path(x))) {
+        oauth_handle(a->oauth, x);
+        return;
+    }
     struct request *q = NEW(struct request);
     *q = (struct request){
         .server = a, .x = x, .start_ns = time_mono_ns(), .verb = VERB_OTHER, .subresource = ""};
