@@ -2,8 +2,11 @@
 #include "identity/provider.h"
 
 #include "base/mem.h"
+#include "identity/kinds.h"
 
 static const struct identity_kind *const kinds[] = {
+    &identity_basic_auth,
+    &identity_ldap,
     NULL,
 };
 
