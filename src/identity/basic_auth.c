@@ -82,8 +82,8 @@ static void answered(void *ctx, const struct http_result *r)
     } else if (r->status == 401) {
         identity_attempt_refuse(&a->base, "the server refused name and password");
     } else if (r->status >= 300 && r->status < 400) {
-        identity_attempt_fail(&a->base, "the server answered a redirect (%d), which is not followed",
-                              r->status);
+        identity_attempt_fail(
+            &a->base, "the server answered a redirect (%d), which is not followed", r->status);
     } else if (r->status != 200) {
         identity_attempt_fail(&a->base, "the server answered %d", r->status);
     } else if (json_parse(r->body, r->size, &o, NULL) < 0 || !json_is(o, JSON_OBJECT)) {

@@ -5,4 +5,5 @@
 #include "identity/provider.h"
 
 extern const struct identity_kind identity_basic_auth;
+extern const struct identity_kind identity_keystone;
 extern const struct identity_kind identity_ldap;

@@ -253,8 +253,7 @@ static void bound(struct ldap_attempt *a, const struct ldap_message *m)
     } else if (a->step == BIND && m->result == LDAP_SUCCESS) {
         search(a);
     } else if (a->step == BIND) {
-        identity_attempt_fail(&a->base, "bind as bindDN: %s",
-                              ldap_result_text(m->result, buf));
+        identity_attempt_fail(&a->base, "bind as bindDN: %s", ldap_result_text(m->result, buf));
     } else if (m->result == LDAP_SUCCESS) {
         prove(a);
     } else if (m->result == LDAP_INAPPROPRIATE_AUTH || m->result == LDAP_INVALID_CREDENTIALS) {
@@ -282,8 +281,7 @@ static void found(struct ldap_attempt *a, struct ldap_message *m)
         identity_attempt_fail(&a->base, "search: unexpected answer");
     } else if (a->n_entries > 1 || m->result == LDAP_SIZE_LIMIT) {
         identity_attempt_fail(&a->base, "the name belongs to several entries");
-    } else if (m->result == LDAP_NO_SUCH_OBJECT ||
-               (m->result == LDAP_SUCCESS && !a->n_entries)) {
+    } else if (m->result == LDAP_NO_SUCH_OBJECT || (m->result == LDAP_SUCCESS && !a->n_entries)) {
         identity_attempt_refuse(&a->base, "no entry has the name");
     } else if (m->result != LDAP_SUCCESS) {
         identity_attempt_fail(&a->base, "search: %s", ldap_result_text(m->result, buf));

@@ -207,7 +207,8 @@ static bool take_message(struct ldap_conn *c)
         return false;
     }
     if (n < 0 || ldap_parse(c->in.data, (size_t) n, &m, &e) < 0) {
-        fail(c, state_text(c->state), n == -EMSGSIZE ? "the answer is too large" : "malformed LDAP");
+        fail(c, state_text(c->state),
+             n == -EMSGSIZE ? "the answer is too large" : "malformed LDAP");
         return false;
     }
     strbuf_consume(&c->in, (size_t) n);

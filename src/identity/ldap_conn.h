@@ -18,9 +18,9 @@
 struct ldap_server {
     char *host;
     uint16_t port;
-    bool tls;      /* ldaps */
-    bool insecure; /* ldap without StartTLS. */
-    char *ca_file; /* NULL: the system's authorities. */
+    bool tls;                    /* ldaps */
+    bool insecure;               /* ldap without StartTLS. */
+    char *ca_file;               /* NULL: the system's authorities. */
     struct tls_context *context; /* Made when it is needed, and again when the file changed. */
     struct stat ca_read;
 };

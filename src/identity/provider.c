@@ -6,6 +6,7 @@
 
 static const struct identity_kind *const kinds[] = {
     &identity_basic_auth,
+    &identity_keystone,
     &identity_ldap,
     NULL,
 };

@@ -51,7 +51,8 @@ int remote_check_url(const char *url, bool https_only, struct err *e)
     struct location l = {0};
     const char *rest = strstr(url, "://");
     if (!rest || strchr(url, '#') || strchr(url, '[')) {
-        return err_set(e, -EINVAL, "\"%.200s\" is no URL such as https://idp.example.com/path", url);
+        return err_set(e, -EINVAL, "\"%.200s\" is no URL such as https://idp.example.com/path",
+                       url);
     }
     int r = location_resolve(&none, url, &l, e);
     if (r == 0 && https_only && !l.https) {
@@ -122,8 +123,7 @@ static int client_get(struct remote *r, uint32_t ip, struct client **ret, struct
     return 0;
 }
 
-int remote_new(struct loop *l, const struct remote_config *cfg, struct remote **ret,
-               struct err *e)
+int remote_new(struct loop *l, const struct remote_config *cfg, struct remote **ret, struct err *e)
 {
     static const struct location none = {.host = (char *) "", .path = (char *) "/"};
     const char *const files[N_FILES] = {[CA] = cfg->ca, [CERT] = cfg->cert, [KEY] = cfg->key};
@@ -187,7 +187,8 @@ static void answered(void *ctx, const struct http_result *result)
     struct remote_call *c = ctx;
     http_result_fn *fn = c->fn;
     void *fn_ctx = c->ctx;
-    struct client *client = TAKE(c->client); /* It must outlive the callback, whose result it has. */
+    struct client *client =
+        TAKE(c->client); /* It must outlive the callback, whose result it has. */
     c->call = NULL;
     call_free(c);
     fn(fn_ctx, result);
@@ -198,11 +199,8 @@ static void fail(void *ctx)
 {
     struct remote_call *c = ctx;
     struct err why = c->why;
-    const struct http_result result = {.error = why.code,
-                                       .error_text = why.text,
-                                       .content_type = "",
-                                       .location = "",
-                                       .body = ""};
+    const struct http_result result = {
+        .error = why.code, .error_text = why.text, .content_type = "", .location = "", .body = ""};
     answered(c, &result);
 }
 

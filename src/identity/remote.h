@@ -20,8 +20,7 @@ struct remote_config {
 int remote_check_url(const char *url, bool https_only, struct err *e);
 
 struct remote;
-int remote_new(struct loop *l, const struct remote_config *cfg, struct remote **ret,
-               struct err *e);
+int remote_new(struct loop *l, const struct remote_config *cfg, struct remote **ret, struct err *e);
 struct remote *remote_free(struct remote *r); /* No call may be under way. */
 
 struct remote_call;
