@@ -146,6 +146,9 @@ struct api_kind {
      * the underlying kind. */
     bool personal;
     bool read_only; /* Objects are read only; no client writes them. */
+    /* A view of which each user gets, lists, watches and deletes the objects that have the user in
+     * their selectable fields userName and userUID, and no others (UserOAuthAccessToken). */
+    bool own;
     /* Objects are parts of other kinds' objects: clients get, create, update and delete them, and
      * nothing is stored under their own keys (UserIdentityMapping). */
     bool composed;

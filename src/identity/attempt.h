@@ -1,45 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What attempts of all kinds that ask a peer share: their one end, their deadline, their number.
- *
- * A kind embeds a 'struct identity_attempt' as the first member of its own and allocates that by
- * NEW.  An attempt ends by one of identity_attempt_prove, _refuse, _fail, or its deadline; 'stop' is
- * called then, or when it is cancelled, and the callback comes later from the loop. */
+/* The beginning of every kind's attempts, so that identity_attempt_cancel finds the kind. */
 #pragma once
 
-#include "base/list.h"
-#include "base/mem.h"
 #include "identity/provider.h"
 
-/* A provider's answer must be there after so long. */
-#define IDENTITY_DEADLINE_MS 10000
-/* Attempts of one provider at a time; more fail at once. */
-#define IDENTITY_MAX_ATTEMPTS 64
-
+/* Kinds put their own state behind this struct. */
 struct identity_attempt {
-    struct list node; /* In the provider's attempts. */
-    struct loop_task task;
-    struct loop_timer *deadline;
-    const char *stage; /* What it waits for, for the reason of a timeout: "bind". */
-    bool ended;
-    enum identity_outcome outcome;
-    struct identity id;
-    struct err why;
-    /* Cancels what is under way and erases secrets. */
-    void (*stop)(struct identity_attempt *a);
-    identity_fn *fn;
-    void *ctx;
+    /* Frees the attempt without a call of its function. */
+    void (*cancel)(struct identity_attempt *a);
 };
-
-/* The attempts of a provider: zero is not valid, list_init. */
-void identity_attempt_begin(struct identity_attempt *a, struct loop *l, struct list *attempts,
-                            void (*stop)(struct identity_attempt *a), identity_fn *fn, void *ctx);
-/* Each of these ends the attempt; a second end has no effect. */
-void identity_attempt_prove(struct identity_attempt *a, struct identity *id); /* Takes members. */
-void identity_attempt_refuse(struct identity_attempt *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void identity_attempt_fail(struct identity_attempt *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void identity_attempts_cancel(struct list *attempts);
-/* Whether one more is too many; the new one then fails with a reason. */
-bool identity_attempts_full(struct identity_attempt *a, const struct list *attempts);
-
-/* Owned text, erased before it is freed; NULL is fine. */
-void secret_text_free(char *s);

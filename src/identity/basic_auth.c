@@ -2,8 +2,8 @@
 /* BasicAuthPasswordIdentityProvider: a GET with the name and the password to a server, which answers
  * 401, or 200 and who that is. */
 #include "base/base64.h"
-#include "identity/attempt.h"
 #include "identity/kinds.h"
+#include "identity/peer_attempt.h"
 #include "identity/remote.h"
 #include "identity/secret.h"
 
@@ -15,7 +15,7 @@ struct basic_auth {
 };
 
 struct basic_attempt {
-    struct identity_attempt base;
+    struct peer_attempt base;
     struct remote_call *call;
 };
 
@@ -61,7 +61,7 @@ static int open_basic(struct loop *l, const struct json *config, struct identity
 static void close_basic(struct identity_provider *base)
 {
     struct basic_auth *p = CONTAINER_OF(base, struct basic_auth, base);
-    identity_attempts_cancel(&p->attempts);
+    peer_attempts_cancel(&p->attempts);
     remote_free(p->remote);
     free(p);
 }
@@ -78,32 +78,32 @@ static void answered(void *ctx, const struct http_result *r)
     CLEANUP(json_free) struct json *o = NULL;
     a->call = NULL;
     if (r->error) {
-        identity_attempt_fail(&a->base, "%s", r->error_text);
+        peer_attempt_fail(&a->base, "%s", r->error_text);
     } else if (r->status == 401) {
-        identity_attempt_refuse(&a->base, "the server refused name and password");
+        peer_attempt_refuse(&a->base, "the server refused name and password");
     } else if (r->status >= 300 && r->status < 400) {
-        identity_attempt_fail(
-            &a->base, "the server answered a redirect (%d), which is not followed", r->status);
+        peer_attempt_fail(&a->base, "the server answered a redirect (%d), which is not followed",
+                          r->status);
     } else if (r->status != 200) {
-        identity_attempt_fail(&a->base, "the server answered %d", r->status);
+        peer_attempt_fail(&a->base, "the server answered %d", r->status);
     } else if (json_parse(r->body, r->size, &o, NULL) < 0 || !json_is(o, JSON_OBJECT)) {
-        identity_attempt_fail(&a->base, "the answer is no JSON object");
+        peer_attempt_fail(&a->base, "the answer is no JSON object");
     } else if (json_get(o, "error")) {
-        identity_attempt_fail(&a->base, "the server answered the error \"%.200s\"",
-                              json_get_text(o, "error"));
+        peer_attempt_fail(&a->base, "the server answered the error \"%.200s\"",
+                          json_get_text(o, "error"));
     } else if (!*json_get_text(o, "sub")) {
-        identity_attempt_fail(&a->base, "the answer has no \"sub\"");
+        peer_attempt_fail(&a->base, "the answer has no \"sub\"");
     } else {
         struct identity id = {.user = text_of(o, "sub"),
                               .preferred = text_of(o, "preferred_username"),
                               .name = text_of(o, "name"),
                               .email = text_of(o, "email")};
-        identity_attempt_prove(&a->base, &id);
+        peer_attempt_prove(&a->base, &id);
         identity_done(&id);
     }
 }
 
-static void stop(struct identity_attempt *base)
+static void stop(struct peer_attempt *base)
 {
     struct basic_attempt *a = CONTAINER_OF(base, struct basic_attempt, base);
     a->call = remote_call_cancel(a->call);
@@ -114,17 +114,17 @@ static struct identity_attempt *password(struct identity_provider *base, const c
 {
     struct basic_auth *p = CONTAINER_OF(base, struct basic_auth, base);
     struct basic_attempt *a = NEW(struct basic_attempt);
-    identity_attempt_begin(&a->base, p->loop, &p->attempts, stop, fn, ctx);
+    peer_attempt_begin(&a->base, p->loop, &p->attempts, stop, fn, ctx);
     if (strchr(user, ':')) {
-        identity_attempt_refuse(&a->base, "a name with \":\" cannot be sent (RFC 7617)");
-        return &a->base;
+        peer_attempt_refuse(&a->base, "a name with \":\" cannot be sent (RFC 7617)");
+        return &a->base.base;
     }
     if (!*user || !*text) {
-        identity_attempt_refuse(&a->base, "empty name or password");
-        return &a->base;
+        peer_attempt_refuse(&a->base, "empty name or password");
+        return &a->base.base;
     }
-    if (identity_attempts_full(&a->base, &p->attempts)) {
-        return &a->base;
+    if (peer_attempts_full(&a->base, &p->attempts)) {
+        return &a->base.base;
     }
     char *pair = xasprintf("%s:%s", user, text);
     struct strbuf header = STRBUF_INIT;
@@ -136,7 +136,7 @@ static struct identity_attempt *password(struct identity_provider *base, const c
     a->call = remote_call(p->remote, "GET", NULL, header.data, NULL, NULL, answered, a);
     explicit_bzero(header.data, header.size);
     strbuf_done(&header);
-    return &a->base;
+    return &a->base.base;
 }
 
 const struct identity_kind identity_basic_auth = {.name = "BasicAuthPasswordIdentityProvider",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* KeystonePasswordIdentityProvider: asks Keystone's Identity API v3 for a token with the name and
  * the password in one domain (POST /v3/auth/tokens).  The token itself is not used. */
-#include "identity/attempt.h"
 #include "identity/kinds.h"
+#include "identity/peer_attempt.h"
 #include "identity/remote.h"
 #include "identity/secret.h"
 
@@ -16,7 +16,7 @@ struct keystone {
 };
 
 struct keystone_attempt {
-    struct identity_attempt base;
+    struct peer_attempt base;
     struct keystone *provider;
     struct remote_call *call;
     char *user;
@@ -85,7 +85,7 @@ static int open_keystone(struct loop *l, const struct json *config, struct ident
 static void close_keystone(struct identity_provider *base)
 {
     struct keystone *p = CONTAINER_OF(base, struct keystone, base);
-    identity_attempts_cancel(&p->attempts);
+    peer_attempts_cancel(&p->attempts);
     remote_free(p->remote);
     free(p->domain);
     free(p);
@@ -97,35 +97,35 @@ static void answered(void *ctx, const struct http_result *r)
     CLEANUP(json_free) struct json *o = NULL;
     a->call = NULL;
     if (r->error) {
-        identity_attempt_fail(&a->base, "%s", r->error_text);
+        peer_attempt_fail(&a->base, "%s", r->error_text);
         return;
     }
     if (r->status == 401) {
-        identity_attempt_refuse(&a->base, "Keystone refused name and password");
+        peer_attempt_refuse(&a->base, "Keystone refused name and password");
         return;
     }
     if (r->status != 201) {
-        identity_attempt_fail(&a->base, "Keystone answered %d", r->status);
+        peer_attempt_fail(&a->base, "Keystone answered %d", r->status);
         return;
     }
     if (json_parse(r->body, r->size, &o, NULL) < 0) {
-        identity_attempt_fail(&a->base, "Keystone's answer is no JSON");
+        peer_attempt_fail(&a->base, "Keystone's answer is no JSON");
         return;
     }
     const char *id = json_path_string(o, "token", "user", "id", NULL);
     const char *name = json_path_string(o, "token", "user", "name", NULL);
     if (!id || !*id || !name || !*name) {
-        identity_attempt_fail(&a->base, "Keystone's answer names no user");
+        peer_attempt_fail(&a->base, "Keystone's answer names no user");
         return;
     }
     struct identity person = {.user = xstrdup(a->provider->use_id ? id : a->user),
                               .preferred = xstrdup(a->user),
                               .name = xstrdup(name)};
-    identity_attempt_prove(&a->base, &person);
+    peer_attempt_prove(&a->base, &person);
     identity_done(&person);
 }
 
-static void stop(struct identity_attempt *base)
+static void stop(struct peer_attempt *base)
 {
     struct keystone_attempt *a = CONTAINER_OF(base, struct keystone_attempt, base);
     a->call = remote_call_cancel(a->call);
@@ -154,16 +154,16 @@ static struct identity_attempt *password(struct identity_provider *base, const c
     struct keystone_attempt *a = NEW(struct keystone_attempt);
     a->provider = p;
     a->user = xstrdup(user);
-    identity_attempt_begin(&a->base, p->loop, &p->attempts, stop, fn, ctx);
+    peer_attempt_begin(&a->base, p->loop, &p->attempts, stop, fn, ctx);
     if (!*user || !*text) {
-        identity_attempt_refuse(&a->base, "empty name or password");
-    } else if (!identity_attempts_full(&a->base, &p->attempts)) {
+        peer_attempt_refuse(&a->base, "empty name or password");
+    } else if (!peer_attempts_full(&a->base, &p->attempts)) {
         char *body = request_text(p, user, text);
         a->base.stage = "answer of Keystone";
         a->call = remote_call(p->remote, "POST", NULL, NULL, "application/json", body, answered, a);
         secret_text_free(body);
     }
-    return &a->base;
+    return &a->base.base;
 }
 
 const struct identity_kind identity_keystone = {.name = "KeystonePasswordIdentityProvider",

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of identity providers.  Internal to src/identity. */
+/* The kinds of identity providers that are compiled in, and what their checks share. */
 #pragma once
 
 #include "identity/provider.h"
 
-extern const struct identity_kind identity_basic_auth;
-extern const struct identity_kind identity_keystone;
-extern const struct identity_kind identity_ldap;
+extern const struct identity_kind identity_allow_all, identity_basic_auth, identity_deny_all,
+    identity_htpasswd, identity_keystone, identity_ldap;
+
+/* -EINVAL: 'provider' has another key than those of 'keys' ("file url"), apiVersion and kind. */
+int identity_check_keys(const struct json *provider, const char *keys, struct err *e);

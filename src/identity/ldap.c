@@ -4,9 +4,9 @@
  * A connection of its own serves each attempt, so that no bind of one person is in effect for
  * another.  Referrals are not followed: they would send passwords to hosts that nobody named. */
 #include "base/base64.h"
-#include "identity/attempt.h"
 #include "identity/kinds.h"
 #include "identity/ldap_conn.h"
+#include "identity/peer_attempt.h"
 #include "identity/secret.h"
 
 #define DEFAULT_ATTRIBUTE "uid"
@@ -33,7 +33,7 @@ struct ldap {
 enum step { BIND, SEARCH, PROVE };
 
 struct ldap_attempt {
-    struct identity_attempt base;
+    struct peer_attempt base;
     struct ldap *provider;
     struct ldap_conn *conn;
     enum step step;
@@ -98,7 +98,7 @@ static int check(const struct json *provider, struct err *e)
 static void close_ldap(struct identity_provider *base)
 {
     struct ldap *p = CONTAINER_OF(base, struct ldap, base);
-    identity_attempts_cancel(&p->attempts);
+    peer_attempts_cancel(&p->attempts);
     ldap_server_done(&p->server);
     ldap_url_done(&p->url);
     secret_text_free(p->bind_password);
@@ -201,9 +201,9 @@ static void prove(struct ldap_attempt *a)
                           .name = value_of(a->provider, &a->entry, NAME),
                           .email = value_of(a->provider, &a->entry, EMAIL)};
     if (!id.user) {
-        identity_attempt_fail(&a->base, "entry \"%.200s\" has none of attributes.id", a->entry.dn);
+        peer_attempt_fail(&a->base, "entry \"%.200s\" has none of attributes.id", a->entry.dn);
     } else {
-        identity_attempt_prove(&a->base, &id);
+        peer_attempt_prove(&a->base, &id);
     }
     identity_done(&id);
 }
@@ -228,7 +228,7 @@ static void search(struct ldap_attempt *a)
     a->step = SEARCH;
     a->base.stage = "search";
     if (ldap_conn_search(a->conn, &s, &e) < 0) {
-        identity_attempt_fail(&a->base, "search: %s", e.text);
+        peer_attempt_fail(&a->base, "search: %s", e.text);
     }
 }
 
@@ -249,18 +249,18 @@ static void bound(struct ldap_attempt *a, const struct ldap_message *m)
 {
     char buf[LDAP_RESULT_TEXT_SIZE];
     if (m->operation != LDAP_BIND_RESPONSE) {
-        identity_attempt_fail(&a->base, "bind: unexpected answer");
+        peer_attempt_fail(&a->base, "bind: unexpected answer");
     } else if (a->step == BIND && m->result == LDAP_SUCCESS) {
         search(a);
     } else if (a->step == BIND) {
-        identity_attempt_fail(&a->base, "bind as bindDN: %s", ldap_result_text(m->result, buf));
+        peer_attempt_fail(&a->base, "bind as bindDN: %s", ldap_result_text(m->result, buf));
     } else if (m->result == LDAP_SUCCESS) {
         prove(a);
     } else if (m->result == LDAP_INAPPROPRIATE_AUTH || m->result == LDAP_INVALID_CREDENTIALS) {
-        identity_attempt_refuse(&a->base, "wrong password of \"%.200s\"", a->entry.dn);
+        peer_attempt_refuse(&a->base, "wrong password of \"%.200s\"", a->entry.dn);
     } else {
-        identity_attempt_fail(&a->base, "bind as \"%.200s\": %s", a->entry.dn,
-                              ldap_result_text(m->result, buf));
+        peer_attempt_fail(&a->base, "bind as \"%.200s\": %s", a->entry.dn,
+                          ldap_result_text(m->result, buf));
     }
 }
 
@@ -278,16 +278,16 @@ static void found(struct ldap_attempt *a, struct ldap_message *m)
         return;
     }
     if (m->operation != LDAP_SEARCH_DONE) {
-        identity_attempt_fail(&a->base, "search: unexpected answer");
+        peer_attempt_fail(&a->base, "search: unexpected answer");
     } else if (a->n_entries > 1 || m->result == LDAP_SIZE_LIMIT) {
-        identity_attempt_fail(&a->base, "the name belongs to several entries");
+        peer_attempt_fail(&a->base, "the name belongs to several entries");
     } else if (m->result == LDAP_NO_SUCH_OBJECT || (m->result == LDAP_SUCCESS && !a->n_entries)) {
-        identity_attempt_refuse(&a->base, "no entry has the name");
+        peer_attempt_refuse(&a->base, "no entry has the name");
     } else if (m->result != LDAP_SUCCESS) {
-        identity_attempt_fail(&a->base, "search: %s", ldap_result_text(m->result, buf));
+        peer_attempt_fail(&a->base, "search: %s", ldap_result_text(m->result, buf));
     } else if (!*a->entry.dn) {
         /* A bind with the empty name succeeds without a check of the password. */
-        identity_attempt_fail(&a->base, "the entry found has an empty name");
+        peer_attempt_fail(&a->base, "the entry found has an empty name");
     } else {
         a->step = PROVE;
         a->base.stage = "bind as the entry";
@@ -308,12 +308,12 @@ static void message(void *ctx, struct ldap_message *m)
 static void failed(void *ctx, const char *why)
 {
     struct ldap_attempt *a = ctx;
-    identity_attempt_fail(&a->base, "%s", why);
+    peer_attempt_fail(&a->base, "%s", why);
 }
 
 static const struct ldap_conn_ops conn_ops = {.ready = ready, .message = message, .failed = failed};
 
-static void stop(struct identity_attempt *base)
+static void stop(struct peer_attempt *base)
 {
     struct ldap_attempt *a = CONTAINER_OF(base, struct ldap_attempt, base);
     a->conn = ldap_conn_free(a->conn);
@@ -330,14 +330,14 @@ static struct identity_attempt *password(struct identity_provider *base, const c
     a->provider = p;
     a->user = xstrdup(user);
     a->password = xstrdup(text);
-    identity_attempt_begin(&a->base, p->loop, &p->attempts, stop, fn, ctx);
+    peer_attempt_begin(&a->base, p->loop, &p->attempts, stop, fn, ctx);
     if (!*text || !*user) {
-        identity_attempt_refuse(&a->base, "empty name or password");
-    } else if (!identity_attempts_full(&a->base, &p->attempts)) {
+        peer_attempt_refuse(&a->base, "empty name or password");
+    } else if (!peer_attempts_full(&a->base, &p->attempts)) {
         a->base.stage = "connect";
         a->conn = ldap_conn_new(p->loop, &p->server, &conn_ops, a);
     }
-    return &a->base;
+    return &a->base.base;
 }
 
 const struct identity_kind identity_ldap = {.name = "LDAPPasswordIdentityProvider",

@@ -2,14 +2,46 @@
 #include "identity/provider.h"
 
 #include "base/mem.h"
+#include "identity/attempt.h"
 #include "identity/kinds.h"
 
 static const struct identity_kind *const kinds[] = {
+    &identity_allow_all,
     &identity_basic_auth,
+    &identity_deny_all,
+    &identity_htpasswd,
     &identity_keystone,
     &identity_ldap,
     NULL,
 };
+
+void identity_attempt_cancel(struct identity_attempt *a)
+{
+    a->cancel(a);
+}
+
+/* Whether 'word' is one of the blank-separated 'words'. */
+static bool is_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = words; *p; p += strcspn(p, " "), p += *p == ' ') {
+        if (strcspn(p, " ") == n && strncmp(p, word, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int identity_check_keys(const struct json *provider, const char *keys, struct err *e)
+{
+    for (size_t i = 0; i < json_count(provider); i++) {
+        const char *key = json_key_at(provider, i);
+        if (!is_word(keys, key) && !streq(key, "apiVersion") && !streq(key, "kind")) {
+            return err_set(e, -EINVAL, "%.80s: unknown key", key);
+        }
+    }
+    return 0;
+}
 
 const struct identity_kind *const *identity_kinds(void)
 {

@@ -2,7 +2,7 @@
 #include "identity/remote.h"
 
 #include "base/ip.h"
-#include "identity/attempt.h"
+#include "identity/peer_attempt.h"
 #include "identity/secret.h"
 #include "wire/location.h"
 

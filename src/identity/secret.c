@@ -2,7 +2,7 @@
 #include "identity/secret.h"
 
 #include "base/mem.h"
-#include "identity/attempt.h"
+#include "identity/peer_attempt.h"
 #include "net/loop/process.h"
 
 #include <openssl/err.h>

@@ -66,6 +66,10 @@ static bool is_verb_of_kind(const struct request *q)
     if (k->read_only) {
         return q->verb == VERB_GET || q->verb == VERB_LIST;
     }
+    if (k->own) {
+        return q->verb == VERB_GET || q->verb == VERB_LIST || q->verb == VERB_WATCH ||
+               q->verb == VERB_DELETE;
+    }
     if (k->composed && (q->verb == VERB_LIST || q->verb == VERB_WATCH || q->verb == VERB_PATCH ||
                         q->verb == VERB_DELETE_COLLECTION)) {
         return false;

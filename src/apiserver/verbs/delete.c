@@ -452,6 +452,11 @@ static void delete_one(struct deletion *d, struct outcome *outcome)
 
 void handle_delete(struct request *q, struct outcome *outcome)
 {
+    const struct object *o = q->kind->own ? keyset_get(&q->ck->objects, q->name) : NULL;
+    if (q->kind->own && (!o || !own_sees(q, o))) {
+        outcome_not_found(outcome, q->kind, q->name);
+        return;
+    }
     if (admission_run(q, NULL, NULL, outcome) < 0) {
         return;
     }

@@ -49,6 +49,9 @@ static struct json *verbs(const struct api_kind *k, const struct api_subresource
     if (k->read_only) {
         return names((const char *const[]){"get", "list", NULL});
     }
+    if (k->own) {
+        return names((const char *const[]){"delete", "get", "list", "watch", NULL});
+    }
     if (k->composed) {
         return names((const char *const[]){"create", "delete", "get", "update", NULL});
     }

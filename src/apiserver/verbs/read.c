@@ -58,6 +58,18 @@ static bool sees_a_part(struct request *q)
                       NULL, NULL);
 }
 
+bool own_sees(const struct request *q, const struct object *o)
+{
+    const struct api_kind *k = q->kind;
+    if (!k->own) {
+        return true;
+    }
+    int name = api_field_find(k, "userName"), uid = api_field_find(k, "userUID");
+    /* A certificate names no UID. */
+    return streq(api_index_field(o->index, (size_t) name), q->user->name) &&
+           (!q->user->uid || streq(api_index_field(o->index, (size_t) uid), q->user->uid));
+}
+
 int selection_parse(struct request *q, struct selection *ret, struct outcome *outcome)
 {
     struct selection s = {.name = q->verb == VERB_WATCH ? q->name : NULL};
@@ -83,6 +95,7 @@ int selection_parse(struct request *q, struct selection *ret, struct outcome *ou
         s.kind = k;
         s.parsed = &q->server->parsed;
     }
+    s.own = k->own ? q : NULL;
     s.visible = sees_a_part(q) ? visible_ref(q->server->security, q->user, k) : NULL;
     *ret = s;
     return 0;
@@ -99,6 +112,7 @@ bool selection_matches(const struct selection *s, const struct object *o)
 {
     return (!s->name || streq(api_index_field(o->index, 0), s->name)) &&
            api_selector_matches(s->fields, o->index) && api_selector_matches(s->labels, o->index) &&
+           (!s->own || own_sees(s->own, o)) &&
            (!s->visible || visible_has(s->visible, api_index_field(o->index, 0))) &&
            (!s->node ||
             node_storage_sees(s->node, s->kind, parsed_get(s->parsed, (struct object *) o)));
@@ -133,7 +147,7 @@ void handle_get(struct request *q, struct outcome *outcome)
     }
     CLEANUP_FREE char *key = cache_key(q->namespace, q->name);
     struct object *o = keyset_get(&q->ck->objects, key);
-    if (!o) {
+    if (!o || !own_sees(q, o)) {
         outcome_not_found(outcome, q->kind, q->name);
     } else {
         outcome_object(outcome, 200, blob_ref(o->text));

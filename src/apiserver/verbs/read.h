@@ -24,7 +24,11 @@ struct selection {
     const char *node;
     const struct api_kind *kind;
     struct parsed *parsed;
+    const struct request *own; /* Only objects of its user are seen (api_kind.own); NULL: all. */
 };
+/* Whether the request's user may see the object: kinds that are api_kind.own show each user the
+ * user's own objects, and other kinds are not limited by it. */
+bool own_sees(const struct request *q, const struct object *o);
 int selection_parse(struct request *q, struct selection *ret, struct outcome *outcome);
 void selection_done(struct selection *s);
 bool selection_matches(const struct selection *s, const struct object *o);

@@ -17,6 +17,11 @@
 
 #define CSR "certificatesigningrequests"
 #define REVIEW "subjectaccessreviews"
+#define TOKEN "oauthaccesstokens"
+#define CODE "oauthauthorizetokens"
+#define CLIENT "oauthclients"
+#define ALLOWED "oauthclientauthorizations"
+#define TOKEN_NAME "sha256~AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 
 static const struct {
     const char *plural, *text;
@@ -60,6 +65,19 @@ static const struct {
     {"useridentitymappings", "{'metadata':{'name':'ldap:jane'},'identity':{'name':'ldap:jane'},"
                              "'user':{'name':'jane'}}"},
     {"tokenreviews", "{'metadata':{'name':'x'},'spec':{'token':'t','audiences':['a']}}"},
+    {CLIENT, "{'metadata':{'name':'shop'},'secret':'s','redirectURIs':['https://shop/back'],"
+             "'grantMethod':'prompt','scopeRestrictions':[{'literals':['user:info']},"
+             "{'clusterRole':{'roleNames':['view'],'namespaces':['*'],'allowEscalation':false}}],"
+             "'accessTokenMaxAgeSeconds':0,'accessTokenInactivityTimeoutSeconds':300}"},
+    {TOKEN, "{'metadata':{'name':'" TOKEN_NAME "'},'clientName':'shop','expiresIn':86400,"
+            "'scopes':['user:info','role:view:red:!'],'redirectURI':'https://shop/back','userName':"
+            "'jane','userUID':'1','inactivityTimeoutSeconds':600}"},
+    {CODE, "{'metadata':{'name':'" TOKEN_NAME "'},'clientName':'system:serviceaccount:red:default',"
+           "'expiresIn':300,'scopes':['user:full'],'redirectURI':'https://shop/back','userName':"
+           "'jane','userUID':'1','codeChallenge':'01234567890123456789012345678901234567890-~',"
+           "'codeChallengeMethod':'S256'}"},
+    {ALLOWED, "{'metadata':{'name':'jane:shop'},'clientName':'shop','userName':'jane',"
+              "'userUID':'1','scopes':['user:info']}"},
 };
 
 static struct json *parse(const char *text)
@@ -667,6 +685,120 @@ static void names_that_the_server_computes(void **state)
     assert_int_equal(json_count(json_get(half, "user")), 0);
 }
 
+static void clients_of_the_oauth_server(void **state)
+{
+    static const struct row rows[] = {
+        {CLIENT, "{'grantMethod':null}", "grantMethod", NULL},
+        {CLIENT, "{'grantMethod':'deny'}", "grantMethod", NULL},
+        {CLIENT, "{'grantMethod':'auto'}", NULL, NULL},
+        {CLIENT, "{'additionalSecrets':['']}", "additionalSecrets[0]", NULL},
+        {CLIENT, "{'redirectURIs':['']}", "redirectURIs[0]", NULL},
+        {CLIENT, "{'redirectURIs':['https://a/b#c']}", "redirectURIs[0]", "fragment"},
+        {CLIENT, "{'redirectURIs':['https://a/./b']}", "redirectURIs[0]", "segment of ."},
+        {CLIENT, "{'redirectURIs':['https://a','https://a/b/..']}", "redirectURIs[1]",
+         "segment of .."},
+        {CLIENT, "{'redirectURIs':['https://a/%2E./b']}", "redirectURIs[0]", "segment of .."},
+        {CLIENT, "{'redirectURIs':['https://a/b c']}", "redirectURIs[0]", "blanks"},
+        {CLIENT, "{'redirectURIs':['https://a\\\\b/']}", "redirectURIs[0]", "backslashes"},
+        {CLIENT, "{'redirectURIs':['https://a/.../b?x=/../','https://a/.b','http://127.0.0.1/x']}",
+         NULL, NULL},
+        {CLIENT, "{'scopeRestrictions':[{}]}", "scopeRestrictions[0]", "exactly one of"},
+        {CLIENT,
+         "{'scopeRestrictions':[{'literals':['a'],'clusterRole':{'roleNames':['a'],'namespaces':"
+         "['b'],'allowEscalation':true}}]}",
+         "scopeRestrictions[0]", "exactly one of"},
+        {CLIENT,
+         "{'scopeRestrictions':[{'clusterRole':{'roleNames':[],'namespaces':['b'],"
+         "'allowEscalation':true}}]}",
+         "scopeRestrictions[0].clusterRole.roleNames", NULL},
+        {CLIENT,
+         "{'scopeRestrictions':[{'clusterRole':{'roleNames':['a'],'namespaces':[],"
+         "'allowEscalation':true}}]}",
+         "scopeRestrictions[0].clusterRole.namespaces", NULL},
+        {CLIENT, "{'accessTokenMaxAgeSeconds':-1}", "accessTokenMaxAgeSeconds", NULL},
+        {CLIENT, "{'accessTokenInactivityTimeoutSeconds':-1}",
+         "accessTokenInactivityTimeoutSeconds", NULL},
+        {CLIENT, "{'accessTokenInactivityTimeoutSeconds':299}",
+         "accessTokenInactivityTimeoutSeconds", "minimum valid"},
+        {CLIENT, "{'accessTokenInactivityTimeoutSeconds':0}", NULL, NULL},
+        {CLIENT, "{'metadata':{'name':'a:b'}}", "metadata.name", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        check_row(&rows[i], NULL);
+    }
+}
+
+static void tokens_codes_and_authorizations(void **state)
+{
+    static const struct row rows[] = {
+        {TOKEN, "{'metadata':{'name':'sha256~short'}}", "metadata.name", "43 characters"},
+        {TOKEN, "{'clientName':null}", "clientName", NULL},
+        {TOKEN, "{'clientName':'a/b'}", "clientName", NULL},
+        {TOKEN, "{'clientName':'system:serviceaccount:A:b'}", "clientName", NULL},
+        {TOKEN, "{'userName':null}", "userName", NULL},
+        {TOKEN, "{'userName':'system:admin'}", "userName", NULL},
+        {TOKEN, "{'userUID':null}", "userUID", NULL},
+        {TOKEN, "{'scopes':null}", "scopes", "may not be empty"},
+        {TOKEN, "{'scopes':[]}", "scopes", "may not be empty"},
+        {TOKEN, "{'scopes':['user:info','user:root']}", "scopes[1]", "must be user:info"},
+        {TOKEN, "{'scopes':['user:info user:full']}", "scopes[0]", "printable"},
+        {TOKEN, "{'scopes':['']}", "scopes[0]", NULL},
+        {TOKEN, "{'redirectURI':null}", "redirectURI", "may not be empty"},
+        {TOKEN, "{'redirectURI':'https://a/#b'}", "redirectURI", "fragment"},
+        {TOKEN, "{'expiresIn':-1}", "expiresIn", NULL},
+        {TOKEN, "{'inactivityTimeoutSeconds':-1}", "inactivityTimeoutSeconds", NULL},
+        {CODE, "{'metadata':{'name':'code'}}", "metadata.name", NULL},
+        {CODE, "{'expiresIn':0}", "expiresIn", "greater than zero"},
+        {CODE, "{'codeChallenge':'short'}", "codeChallenge", "43-128"},
+        {CODE, "{'codeChallenge':null}", "codeChallenge", NULL},
+        {CODE, "{'codeChallengeMethod':null}", "codeChallengeMethod", NULL},
+        {CODE, "{'codeChallengeMethod':'S512'}", "codeChallengeMethod", NULL},
+        {CODE, "{'codeChallenge':null,'codeChallengeMethod':null}", NULL, NULL},
+        {ALLOWED, "{'metadata':{'name':'jane:other'}}", "metadata.name", "<userName>:<clientName>"},
+        {ALLOWED, "{'metadata':{'name':'jane'}}", "metadata.name", NULL},
+        {ALLOWED, "{'scopes':['x']}", "scopes[0]", NULL},
+        {ALLOWED, "{'userUID':null}", "userUID", NULL},
+    };
+    static const struct {
+        const char *plural, *patch, *field;
+    } changes[] = {
+        {TOKEN, "{'metadata':{'labels':{'a':'b'}}}", NULL},
+        {TOKEN, "{'inactivityTimeoutSeconds':601}", NULL},
+        {TOKEN, "{'inactivityTimeoutSeconds':0}", NULL},
+        {TOKEN, "{'inactivityTimeoutSeconds':599}", "inactivityTimeoutSeconds"},
+        {TOKEN, "{'scopes':['user:full']}", "scopes"},
+        {TOKEN, "{'expiresIn':0}", "expiresIn"},
+        {TOKEN, "{'userName':'joe'}", "userName"},
+        {TOKEN, "{'userUID':'2'}", "userUID"},
+        {TOKEN, "{'refreshToken':'x'}", "refreshToken"},
+        {CODE, "{'scopes':['user:info']}", "scopes"},
+        {CODE, "{'state':'x'}", "state"},
+        {ALLOWED, "{'scopes':['user:full']}", NULL},
+        {ALLOWED, "{'userUID':'2'}", "userUID"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        check_row(&rows[i], NULL);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+        CLEANUP(json_free) struct json *old = sample(changes[i].plural);
+        check_row(&(struct row){changes[i].plural, changes[i].patch, changes[i].field, NULL}, old);
+    }
+    /* A token that inactivity does not end stays such a token. */
+    CLEANUP(json_free) struct json *lasting = sample(TOKEN);
+    json_remove(lasting, "inactivityTimeoutSeconds");
+    check_row(&(struct row){TOKEN, "{'inactivityTimeoutSeconds':600}", "inactivityTimeoutSeconds",
+                            "non-timing-out"},
+              lasting);
+}
+
+static void an_authorization_is_named_by_user_and_client(void **state)
+{
+    CLEANUP(json_free)
+    struct json *o = parse("{'metadata':{},'userName':'jane','clientName':'shop'}");
+    kind_of(ALLOWED)->prepare(o, NULL);
+    assert_string_equal(json_path_string(o, "metadata", "name", NULL), "jane:shop");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -681,6 +813,9 @@ int main(void)
         cmocka_unit_test(secrets_and_accounts),
         cmocka_unit_test(secrets_and_config_maps_are_bounded),
         cmocka_unit_test(texts_of_a_secret_become_its_data),
+        cmocka_unit_test(clients_of_the_oauth_server),
+        cmocka_unit_test(tokens_codes_and_authorizations),
+        cmocka_unit_test(an_authorization_is_named_by_user_and_client),
         cmocka_unit_test(reviews),
         cmocka_unit_test(cells_show_what_kubectl_users_expect),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "identity/attempt.h"
+#include "identity/peer_attempt.h"
 
 #include "base/str.h"
 
@@ -13,7 +13,7 @@ void secret_text_free(char *s)
     }
 }
 
-static void attempt_free(struct identity_attempt *a)
+static void attempt_free(struct peer_attempt *a)
 {
     list_remove(&a->node);
     loop_task_cancel(&a->task);
@@ -24,7 +24,7 @@ static void attempt_free(struct identity_attempt *a)
 
 static void report(void *ctx)
 {
-    struct identity_attempt *a = ctx;
+    struct peer_attempt *a = ctx;
     struct identity id = a->id;
     struct err why = a->why;
     enum identity_outcome outcome = a->outcome;
@@ -36,7 +36,7 @@ static void report(void *ctx)
     identity_done(&id);
 }
 
-static void end(struct identity_attempt *a, enum identity_outcome outcome)
+static void end(struct peer_attempt *a, enum identity_outcome outcome)
 {
     a->ended = true;
     a->outcome = outcome;
@@ -47,13 +47,24 @@ static void end(struct identity_attempt *a, enum identity_outcome outcome)
 
 static void expired(void *ctx)
 {
-    struct identity_attempt *a = ctx;
-    identity_attempt_fail(a, "%s: no answer within %d ms", a->stage, IDENTITY_DEADLINE_MS);
+    struct peer_attempt *a = ctx;
+    peer_attempt_fail(a, "%s: no answer within %d ms", a->stage, IDENTITY_DEADLINE_MS);
 }
 
-void identity_attempt_begin(struct identity_attempt *a, struct loop *l, struct list *attempts,
-                            void (*stop)(struct identity_attempt *a), identity_fn *fn, void *ctx)
+static void cancel(struct identity_attempt *base)
 {
+    struct peer_attempt *a = CONTAINER_OF(base, struct peer_attempt, base);
+    if (!a->ended) {
+        a->ended = true;
+        a->stop(a);
+    }
+    attempt_free(a);
+}
+
+void peer_attempt_begin(struct peer_attempt *a, struct loop *l, struct list *attempts,
+                        void (*stop)(struct peer_attempt *a), identity_fn *fn, void *ctx)
+{
+    a->base.cancel = cancel;
     a->fn = fn;
     a->ctx = ctx;
     a->stop = stop;
@@ -64,16 +75,16 @@ void identity_attempt_begin(struct identity_attempt *a, struct loop *l, struct l
     loop_timer_arm(a->deadline, IDENTITY_DEADLINE_MS);
 }
 
-bool identity_attempts_full(struct identity_attempt *a, const struct list *attempts)
+bool peer_attempts_full(struct peer_attempt *a, const struct list *attempts)
 {
     if (list_size(attempts) <= IDENTITY_MAX_ATTEMPTS) {
         return false;
     }
-    identity_attempt_fail(a, "%d attempts wait for the provider already", IDENTITY_MAX_ATTEMPTS);
+    peer_attempt_fail(a, "%d attempts wait for the provider already", IDENTITY_MAX_ATTEMPTS);
     return true;
 }
 
-void identity_attempt_prove(struct identity_attempt *a, struct identity *id)
+void peer_attempt_prove(struct peer_attempt *a, struct identity *id)
 {
     if (!a->ended) {
         a->id = *id;
@@ -82,7 +93,7 @@ void identity_attempt_prove(struct identity_attempt *a, struct identity *id)
     }
 }
 
-static void end_why(struct identity_attempt *a, enum identity_outcome outcome, const char *fmt,
+static void end_why(struct peer_attempt *a, enum identity_outcome outcome, const char *fmt,
                     va_list ap)
 {
     if (!a->ended) {
@@ -92,7 +103,7 @@ static void end_why(struct identity_attempt *a, enum identity_outcome outcome, c
     }
 }
 
-void identity_attempt_refuse(struct identity_attempt *a, const char *fmt, ...)
+void peer_attempt_refuse(struct peer_attempt *a, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -100,7 +111,7 @@ void identity_attempt_refuse(struct identity_attempt *a, const char *fmt, ...)
     va_end(ap);
 }
 
-void identity_attempt_fail(struct identity_attempt *a, const char *fmt, ...)
+void peer_attempt_fail(struct peer_attempt *a, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -108,18 +119,9 @@ void identity_attempt_fail(struct identity_attempt *a, const char *fmt, ...)
     va_end(ap);
 }
 
-void identity_attempt_cancel(struct identity_attempt *a)
-{
-    if (!a->ended) {
-        a->ended = true;
-        a->stop(a);
-    }
-    attempt_free(a);
-}
-
-void identity_attempts_cancel(struct list *attempts)
+void peer_attempts_cancel(struct list *attempts)
 {
     while (!list_is_empty(attempts)) {
-        identity_attempt_cancel(CONTAINER_OF(attempts->next, struct identity_attempt, node));
+        cancel(&CONTAINER_OF(attempts->next, struct peer_attempt, node)->base);
     }
 }
