@@ -9,10 +9,12 @@
             pod of a Deployment that was scaled at that moment; its private memory and processor time until then
   death     a node's lease is no longer renewed: from the end of what is configured (grace, toleration) to the successor of
             its pod, with its node
+  rollout   a DeploymentConfig of one pod is rolled out in the controllers (deployInProcess): from the write that makes its pod
+            ready to the phase Complete; and the controllers' share, which is that and the time from the change to the pod
 
 There is no kube-controller-manager in Debian 12 to measure beside.
 
-usage: workloads.py [--build build] [--only pods,follow,loaded,death] [--pods 2000] [--deployments 10000] [--rounds 5]
+usage: workloads.py [--build build] [--only pods,follow,loaded,death,rollout] [--pods 2000] [--deployments 10000] [--rounds 5]
 """
 import argparse
 import concurrent.futures
@@ -26,6 +28,8 @@ from standalone import MERGE, Client, Watch, master, quantile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NS, PODS = "/api/v1/namespaces/default", "/api/v1/namespaces/default/pods"
+SETS = "/api/v1/namespaces/default/replicationcontrollers"
+CONFIGS = "/apis/apps.openshift.io/v1/namespaces/default/deploymentconfigs"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -217,8 +221,44 @@ def death(a):
     result("a node's death to its pod elsewhere, beyond what is configured", statistics.median(late) * 1000, "ms")
 
 
+def rollout(a):
+    def config(n):
+        return {"spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": "one"}, "annotations": {"n": str(n)}},
+                                                     "spec": pod_spec()}}}
+
+    def phase(o):
+        notes = o["metadata"]["annotations"]
+        return [(o["metadata"]["name"], notes.get("openshift.io/deployment.phase"))]
+    after, own = [], []
+    with master(a.build, kubernetesMasterConfig={"deployInProcess": True}) as m:
+        nodes, c = Nodes(m, 1), Client(m.port)
+        made = Watch(m.port, PODS, lambda o: [o["metadata"]["labels"]["deployment"]])
+        ended = Watch(m.port, SETS, phase)
+        for n in range(1, a.rounds * 10 + 2):
+            changed, name = time.monotonic(), f"one-{n}"
+            if n == 1:
+                c.call("POST", CONFIGS, {"metadata": {"name": "one"}, **config(n)})
+            else:
+                c.call("PATCH", f"{CONFIGS}/one", config(n), MERGE)
+            there = made.wait(name)
+            pod, = [p["metadata"]["name"] for p in c.call("GET", f"{PODS}?labelSelector=deployment%3D{name}")["items"]]
+            ready = time.monotonic()
+            now = stamp()[:19] + "Z"
+            c.call("PATCH", f"{PODS}/{pod}/status", {"status": {"phase": "Running", "conditions": [
+                {"type": "Ready", "status": "True", "lastTransitionTime": now}]}}, MERGE)
+            end = ended.wait((name, "Complete"))
+            if n > 1:  # The first one replaces nothing.
+                after.append(end - ready)
+                own.append(end - ready + there - changed)
+        nodes.stop()
+    print(f"rollout of a DeploymentConfig of one pod: complete {statistics.median(after) * 1000:.1f} ms after its pod is ready (worst "
+          f"{max(after) * 1000:.1f} ms); the controllers' share {statistics.median(own) * 1000:.1f} ms (worst {max(own) * 1000:.1f} ms)")
+    result("rollout of a DeploymentConfig of one pod, from its pod's readiness to Complete", statistics.median(after) * 1000, "ms")
+    result("the same, the controllers' share", statistics.median(own) * 1000, "ms")
+
+
 def main():
-    parts = {"pods": pods, "follow": follow, "loaded": loaded, "death": death}
+    parts = {"pods": pods, "follow": follow, "loaded": loaded, "death": death, "rollout": rollout}
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--build", default=str(ROOT / "build"))
     ap.add_argument("--only", default=",".join(parts))

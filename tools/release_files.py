@@ -28,6 +28,7 @@ def timestamp(seconds):
 IMAGES = {
     # name: (packages, arguments, user, more files)
     "tenet-master": (("tenet",), ["master"], "65532:65532"),
+    "tenet-deployer": (("tenet",), ["deployer"], "65532:65532"),
     "tenet-node": (("tenet", "tenet-node"), ["node"], "0:0"),
 }
 PASSWD = {"etc/passwd": b"root:x:0:0:root:/:/sbin/nologin\ntenet:x:65532:65532:tenet:/:/sbin/nologin\n",

@@ -53,10 +53,10 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances certificatesigningrequests"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings rolebindingrestrictions securitycontextconstraints templates templateinstances certificatesigningrequests"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer whoami help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -85,6 +85,7 @@ _tenet() {
         "set triggers") command="set triggers" ;;
         "set serviceaccount") command="set serviceaccount" ;;
         "set volumes") command="set volumes" ;;
+        "adm config") command="adm config" ;;
         "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
         "adm drain") command="adm drain" ;;
@@ -94,6 +95,7 @@ _tenet() {
         "adm policy") command="adm policy" ;;
         "adm prometheus-targets") command="adm prometheus-targets" ;;
         "adm uncordon") command="adm uncordon" ;;
+        "policy can-i") command="policy can-i" ;;
         esac
     fi
     case "$command $prev" in
@@ -198,6 +200,7 @@ _tenet() {
     "kubelet --register-node") values="true false" ;;
     "kubelet --node-lease") values="true false" ;;
     "kubelet --pod-manifest-path") values="@file" ;;
+    "kubelet --volume-dir") values="@file" ;;
     "kubelet --log-format") values="text json" ;;
     "csi-controller --csi-address") values="@file" ;;
     "csi-controller --kubeconfig") values="@file" ;;
@@ -407,6 +410,8 @@ _tenet() {
     "set volumes --kubeconfig") values="@file" ;;
     "idle -n" | "idle --namespace") values="@namespaces" ;;
     "idle --kubeconfig") values="@file" ;;
+    "adm config --kind") values="MasterConfig NodeConfig KubeletConfiguration" ;;
+    "adm config -o" | "adm config --output-dir") values="@file" ;;
     "adm cordon -n" | "adm cordon --namespace") values="@namespaces" ;;
     "adm cordon --kubeconfig") values="@file" ;;
     "adm create-master-certs -c" | "adm create-master-certs --config") values="@file" ;;
@@ -420,6 +425,7 @@ _tenet() {
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
+    "adm policy --role-namespace") values="@namespaces" ;;
     "adm policy -f" | "adm policy --filename") values="@file" ;;
     "adm policy -n" | "adm policy --namespace") values="@namespaces" ;;
     "adm policy --kubeconfig") values="@file" ;;
@@ -447,30 +453,47 @@ _tenet() {
     "deployer -n" | "deployer --namespace") values="@namespaces" ;;
     "deployer --until") values="start pre mid 0% 50% 100%" ;;
     "deployer --kubeconfig") values="@file" ;;
+    "login --certificate-authority") values="@file" ;;
+    "login -n" | "login --namespace") values="@namespaces" ;;
+    "login --kubeconfig") values="@file" ;;
+    "logout -n" | "logout --namespace") values="@namespaces" ;;
+    "logout --kubeconfig") values="@file" ;;
     "whoami -n" | "whoami --namespace") values="@namespaces" ;;
     "whoami --kubeconfig") values="@file" ;;
+    "project -n" | "project --namespace") values="@namespaces" ;;
+    "project --kubeconfig") values="@file" ;;
+    "projects -n" | "projects --namespace") values="@namespaces" ;;
+    "projects --kubeconfig") values="@file" ;;
+    "new-project -n" | "new-project --namespace") values="@namespaces" ;;
+    "new-project --kubeconfig") values="@file" ;;
+    "can -n" | "can --namespace") values="@namespaces" ;;
+    "can --kubeconfig") values="@file" ;;
+    "policy can-i -n" | "policy can-i --namespace") values="@namespaces" ;;
+    "policy can-i --kubeconfig") values="@file" ;;
+    "sa -n" | "sa --namespace") values="@namespaces" ;;
+    "sa --kubeconfig") values="@file" ;;
     esac
     if [[ -n $values ]]; then
         _tenet_expand "$values"
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer whoami help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
         ;;
     "controllers")
         words=""
-        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --default-node-selector --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --log-format --log-level --help"
+        options=" --config --kubeconfig --network-only --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --default-node-selector --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --network-cidr --network-plugin --portal-net --log-format --log-level --help"
         ;;
     "node")
         words="flows maps"
-        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
+        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
         ;;
     "node flows")
         words=""
@@ -482,7 +505,7 @@ _tenet() {
         ;;
     "kubelet")
         words=""
-        options=" --config --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --runtime --container-runtime-endpoint --root-dir --pod-logs-dir --server-address --healthz-address --tls-cert-file --tls-private-key-file --cluster-dns --cluster-domain --resolv-conf --cgroup-driver --cgroup-root --seccomp-dir --local-volumes-margin --recycle-path-prefixes --allowed-unsafe-sysctls --max-pods --max-parallel-image-pulls --container-log-max-size --container-log-max-files --pod-max-pids --kube-reserved --system-reserved --eviction-hard --eviction-soft --eviction-soft-grace-period --eviction-minimum-reclaim --eviction-pressure-transition-period --eviction-max-pod-grace-period --shutdown-grace-period --shutdown-grace-period-critical-pods --image-gc-high-threshold --image-gc-low-threshold --minimum-image-ttl-duration --pod-infra-container-image --register-node --node-lease --pod-manifest-path --file-check-frequency --manifest-url --manifest-url-header --http-check-frequency --log-format --log-level --help"
+        options=" --config --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --runtime --container-runtime-endpoint --root-dir --pod-logs-dir --server-address --healthz-address --tls-cert-file --tls-private-key-file --cluster-dns --cluster-domain --resolv-conf --cgroup-driver --cgroup-root --seccomp-dir --local-volumes-margin --recycle-path-prefixes --allowed-unsafe-sysctls --max-pods --max-parallel-image-pulls --container-log-max-size --container-log-max-files --pod-max-pids --kube-reserved --system-reserved --eviction-hard --eviction-soft --eviction-soft-grace-period --eviction-minimum-reclaim --eviction-pressure-transition-period --eviction-max-pod-grace-period --shutdown-grace-period --shutdown-grace-period-critical-pods --image-gc-high-threshold --image-gc-low-threshold --minimum-image-ttl-duration --pod-infra-container-image --register-node --node-lease --pod-manifest-path --file-check-frequency --manifest-url --manifest-url-header --http-check-frequency --hostname --volume-dir --log-format --log-level --help"
         ;;
     "csi-controller")
         words=""
@@ -522,59 +545,59 @@ _tenet() {
         ;;
     "get")
         words="@kinds"
-        options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --help"
+        options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "create")
         words="namespace project deployment deploymentconfig job cronjob"
-        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --namespace --kubeconfig --server --help"
+        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "process")
         words=""
-        options=" --filename --param --param-file --labels --output --raw --parameters --ignore-unknown-parameters --local --namespace --kubeconfig --server --help"
+        options=" --filename --param --param-file --labels --output --raw --parameters --ignore-unknown-parameters --local --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "delete")
         words="@kinds"
-        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --cascade --wait --timeout --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --cascade --wait --timeout --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "describe")
         words="@kinds"
-        options=" --selector --all-namespaces --namespace --kubeconfig --server --help"
+        options=" --selector --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "edit")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "patch")
         words="@kinds"
-        options=" --patch --patch-file --type --subresource --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --patch --patch-file --type --subresource --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "label")
         words="@kinds"
-        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "annotate")
         words="@kinds"
-        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "wait")
         words="@kinds"
-        options=" --for --timeout --all-namespaces --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --for --timeout --all-namespaces --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "logs")
         words="@kinds"
-        options=" --container --follow --previous --selector --all-containers --prefix --tail --since --since-time --timestamps --limit-bytes --version --namespace --kubeconfig --server --help"
+        options=" --container --follow --previous --selector --all-containers --prefix --tail --since --since-time --timestamps --limit-bytes --version --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "status")
         words=""
-        options=" --suggest --problems --namespace --kubeconfig --server --help"
+        options=" --suggest --problems --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "run")
         words=""
-        options=" --image --env --port --labels --restart --command --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --image --env --port --labels --restart --command --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "expose")
         words="@kinds"
-        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout")
         words="cancel history latest pause restart resume retry status undo"
@@ -582,55 +605,55 @@ _tenet() {
         ;;
     "rollout cancel")
         words=""
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout history")
         words="@kinds"
-        options=" --revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout latest")
         words=""
-        options=" --again --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --again --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout pause")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout restart")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout resume")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout retry")
         words=""
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout status")
         words="@kinds"
-        options=" --watch --revision --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --watch --revision --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollout undo")
         words="@kinds"
-        options=" --to-revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --to-revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "rollback")
         words=""
-        options=" --to-version --change-triggers --change-strategy --change-scaling-settings --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --to-version --change-triggers --change-strategy --change-scaling-settings --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "deploy")
         words=""
-        options=" --latest --retry --cancel --enable-triggers --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --latest --retry --cancel --enable-triggers --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "scale")
         words="@kinds"
-        options=" --replicas --current-replicas --resource-version --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --replicas --current-replicas --resource-version --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "autoscale")
         words="@kinds"
-        options=" --min --max --cpu-percent --name --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --min --max --cpu-percent --name --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set")
         words="deployment-hook env image probe resources selector triggers serviceaccount volumes"
@@ -638,51 +661,55 @@ _tenet() {
         ;;
     "set deployment-hook")
         words=""
-        options=" --pre --mid --post --remove --container --environment --volumes --failure-policy --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --pre --mid --post --remove --container --environment --volumes --failure-policy --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set env")
         words="@kinds"
-        options=" --containers --env --list --from --prefix --keys --overwrite --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --containers --env --list --from --prefix --keys --overwrite --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set image")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set probe")
         words="@kinds"
-        options=" --containers --liveness --readiness --startup --remove --get-url --open-tcp --initial-delay-seconds --timeout-seconds --period-seconds --success-threshold --failure-threshold --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --containers --liveness --readiness --startup --remove --get-url --open-tcp --initial-delay-seconds --timeout-seconds --period-seconds --success-threshold --failure-threshold --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set resources")
         words="@kinds"
-        options=" --containers --limits --requests --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --containers --limits --requests --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set selector")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set triggers")
         words="@kinds"
-        options=" --from-config --from-image --containers --auto --manual --remove --remove-all --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --from-config --from-image --containers --auto --manual --remove --remove-all --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set serviceaccount")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "set volumes")
         words="@kinds"
-        options=" --add --remove --name --type --mount-path --sub-path --read-only --containers --claim-name --claim-size --claim-mode --claim-class --secret-name --configmap-name --path --overwrite --confirm --filename --selector --all --dry-run --output --namespace --kubeconfig --server --help"
+        options=" --add --remove --name --type --mount-path --sub-path --read-only --containers --claim-name --claim-size --claim-mode --claim-class --secret-name --configmap-name --path --overwrite --confirm --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "idle")
         words="@services"
-        options=" --selector --all --dry-run --namespace --kubeconfig --server --help"
+        options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm")
-        words="cordon create-master-certs drain groups manage-node pod-network policy prometheus-targets uncordon"
+        words="config cordon create-master-certs drain groups manage-node pod-network policy prometheus-targets uncordon"
         options=" --help"
+        ;;
+    "adm config")
+        words="check convert"
+        options=" --kind --output-dir --help"
         ;;
     "adm cordon")
         words="@nodes"
-        options=" --selector --dry-run --namespace --kubeconfig --server --help"
+        options=" --selector --dry-run --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm create-master-certs")
         words=""
@@ -690,35 +717,35 @@ _tenet() {
         ;;
     "adm drain")
         words="@nodes"
-        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --ignore-daemonsets --delete-emptydir-data --disable-eviction --namespace --kubeconfig --server --help"
+        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --ignore-daemonsets --delete-emptydir-data --disable-eviction --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm groups")
         words="new add-users remove-users"
-        options=" --namespace --kubeconfig --server --help"
+        options=" --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm manage-node")
         words="@nodes"
-        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --schedulable --evacuate --list-pods --namespace --kubeconfig --server --help"
+        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --schedulable --evacuate --list-pods --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm pod-network")
         words="join-projects isolate-projects make-projects-global @namespaces"
-        options=" --to --selector --namespace --kubeconfig --server --help"
+        options=" --to --selector --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm policy")
-        words="add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group scc-subject-review scc-review"
-        options=" --filename --user --groups --serviceaccount --namespace --kubeconfig --server --help"
+        words="add-role-to-user add-role-to-group remove-role-from-user remove-role-from-group add-cluster-role-to-user add-cluster-role-to-group remove-cluster-role-from-user remove-cluster-role-from-group add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group scc-subject-review scc-review"
+        options=" --role-namespace --rolebinding-name --filename --user --groups --serviceaccount --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm prometheus-targets")
         words=""
-        options=" --output --node-port --namespace --kubeconfig --server --help"
+        options=" --output --node-port --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm uncordon")
         words="@nodes"
-        options=" --selector --dry-run --namespace --kubeconfig --server --help"
+        options=" --selector --dry-run --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "token")
         words="create list delete"
-        options=" --print-join-command --ttl --node --uses --description --write-kubeconfig --namespace --kubeconfig --server --help"
+        options=" --print-join-command --ttl --node --uses --description --write-kubeconfig --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "trace")
         words="icmp tcp udp sctp @nodes"
@@ -740,9 +767,45 @@ _tenet() {
         words=""
         options=" --deployment --namespace --until --kubeconfig --server --help"
         ;;
+    "login")
+        words=""
+        options=" --username --password --token --web --callback-port --certificate-authority --insecure-skip-tls-verify --namespace --kubeconfig --server --help"
+        ;;
+    "logout")
+        words=""
+        options=" --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
     "whoami")
         words=""
-        options=" --show-context --show-server --show-token --namespace --kubeconfig --server --help"
+        options=" --show-context --show-console --show-server --show-token --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "project")
+        words="@projects"
+        options=" --short --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "projects")
+        words=""
+        options=" --short --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "new-project")
+        words=""
+        options=" --display-name --description --skip-config-write --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "can")
+        words="get list watch create update patch delete @kinds"
+        options=" --why --list --quiet --subresource --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "policy")
+        words="can-i"
+        options=" --help"
+        ;;
+    "policy can-i")
+        words=""
+        options=" --why --list --quiet --subresource --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "sa")
+        words="get-token new-token create-kubeconfig @serviceaccounts"
+        options=" --duration --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     esac
     if [[ $cur == -* || -z $words ]]; then

@@ -2,6 +2,7 @@
 #include "api/proto.h"
 
 #include "api/kinds.h"
+#include "api/legacy.h"
 #include "api/moment.h"
 #include "api/typed.h"
 #include "base/base64.h"
@@ -518,8 +519,8 @@ static int decode_envelope(const void *data, size_t size, struct json *obj, stru
     return n < 0 ? malformed(e) : 0;
 }
 
-int api_proto_decode(const void *data, size_t size, const struct api_kind *k, struct json **ret,
-                     struct api_paths *unknown, struct err *e)
+static int decode(const void *data, size_t size, const struct api_kind *k, bool legacy,
+                  struct json **ret, struct api_paths *unknown, struct err *e)
 {
     CLEANUP(json_free) struct json *obj = json_object();
     struct pb_field raw = {.data = ""};
@@ -531,7 +532,9 @@ int api_proto_decode(const void *data, size_t size, const struct api_kind *k, st
     if (k && !json_string_size(json_get(obj, "kind"))) {
         json_set_string(obj, "kind", k->kind);
     }
-    if (k && !json_string_size(json_get(obj, "apiVersion"))) {
+    bool older = legacy && k && streq_null(json_get_string(json_get(obj, "kind")), k->kind) &&
+                 streq_null(json_get_string(json_get(obj, "apiVersion")), API_LEGACY_VERSION);
+    if (k && (older || !json_string_size(json_get(obj, "apiVersion")))) {
         CLEANUP_FREE char *own = api_kind_api_version(k);
         json_set_string(obj, "apiVersion", own);
     }
@@ -544,4 +547,16 @@ int api_proto_decode(const void *data, size_t size, const struct api_kind *k, st
     }
     r = decode_message(s, &raw, obj, &d);
     return r < 0 ? r : checked(obj, ret, e);
+}
+
+int api_proto_decode(const void *data, size_t size, const struct api_kind *k, struct json **ret,
+                     struct api_paths *unknown, struct err *e)
+{
+    return decode(data, size, k, false, ret, unknown, e);
+}
+
+int api_proto_decode_legacy(const void *data, size_t size, const struct api_kind *k,
+                            struct json **ret, struct api_paths *unknown, struct err *e)
+{
+    return decode(data, size, k, true, ret, unknown, e);
 }

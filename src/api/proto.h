@@ -20,6 +20,10 @@
  * may be; -EPROTONOSUPPORT: a kind without a protobuf form. */
 int api_proto_decode(const void *data, size_t size, const struct api_kind *k, struct json **ret,
                      struct api_paths *unknown, struct err *e);
+/* The same for an envelope in which objects of 'k' may have the apiVersion of api/legacy.h; the
+ * object then has that of 'k'. */
+int api_proto_decode_legacy(const void *data, size_t size, const struct api_kind *k,
+                            struct json **ret, struct api_paths *unknown, struct err *e);
 
 /* Appends the message of 'obj', whose schema is 's', without an envelope.  'obj' is of that schema;
  * what it has in addition is left out. */

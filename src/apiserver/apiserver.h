@@ -80,6 +80,11 @@ struct apiserver_config {
     /* Labels that only users who may bind pods may name in node selectors (NULL at the end; NULL:
      * no constraints, also for nodeName).  Borrowed. */
     const char *const *node_selector_blacklist;
+    /* Who and what is not judged by Pod Security: names of users, namespaces and RuntimeClasses
+     * (NULL at the end; NULL: none).  Borrowed. */
+    struct pod_security_exemptions {
+        const char *const *users, *const *namespaces, *const *runtime_classes;
+    } pod_security_exempt;
     /* User IDs, groups and SELinux levels of projects (copied); NULL: those of
      * scc_blocks_defaults. */
     const struct scc_blocks *blocks;

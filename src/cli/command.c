@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/shown.h"
 
 #include <getopt.h>
 #include <stdarg.h>
@@ -254,6 +255,25 @@ void command_help(const struct command *c, struct strbuf *out)
 
 /* ---- errors ---- */
 
+static const char *program = "tenet";
+
+const char *command_program(void)
+{
+    return program;
+}
+
+char *command_take_secret(char *value)
+{
+    char *copy = xstrdup(value);
+    memset(value, '*', strlen(value));
+    return copy;
+}
+
+void command_set_program(const char *name)
+{
+    program = name;
+}
+
 int command_fail(const struct err *e, const char *fmt, ...)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
@@ -270,7 +290,8 @@ int command_fail(const struct err *e, const char *fmt, ...)
     if (log_is_json()) {
         log_error("failed", "error=\"%s\"", strbuf_cstr(&text));
     } else {
-        fprintf(stderr, "tenet: %s\n", strbuf_cstr(&text));
+        CLEANUP_FREE char *harmless = shown(strbuf_cstr(&text));
+        fprintf(stderr, "tenet: %s\n", harmless);
     }
     return 1;
 }
@@ -280,9 +301,9 @@ int command_usage(const struct command *c, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     fflush(stdout);
-    fprintf(stderr, "tenet %s: ", c->name);
+    fprintf(stderr, "%s %s: ", program, c->name);
     vfprintf(stderr, fmt, ap);
-    fprintf(stderr, "; see tenet %s --help\n", c->name);
+    fprintf(stderr, "; see %s %s --help\n", program, c->name);
     va_end(ap);
     return 2;
 }

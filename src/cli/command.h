@@ -28,7 +28,16 @@ struct command_option {
     const char *detail;   /* Sentences for the manual; NULL: nothing more to say. */
 };
 
-enum { OPT_HELP = 256, OPT_KUBECONFIG, OPT_SETTING, OPT_FIRST_FREE };
+enum {
+    OPT_HELP = 256,
+    OPT_KUBECONFIG,
+    OPT_SETTING,
+    OPT_CONTEXT,
+    OPT_BEARER,
+    OPT_AS,
+    OPT_AS_GROUP,
+    OPT_FIRST_FREE
+};
 
 struct command {
     const char *name;    /* "master", "node flows" */
@@ -54,7 +63,8 @@ extern const struct command cmd_master, cmd_apiserver, cmd_controllers, cmd_csi_
     cmd_delete, cmd_describe, cmd_process, cmd_deployer, cmd_adm, cmd_token, cmd_trace, cmd_check,
     cmd_dns, cmd_idle, cmd_flows, cmd_whoami, cmd_rollout, cmd_rollback, cmd_deploy, cmd_scale,
     cmd_autoscale, cmd_set, cmd_status, cmd_wait, cmd_logs, cmd_edit, cmd_patch, cmd_label,
-    cmd_annotate, cmd_expose, cmd_run;
+    cmd_annotate, cmd_expose, cmd_run, cmd_login, cmd_logout, cmd_project, cmd_projects,
+    cmd_new_project, cmd_can, cmd_policy, cmd_sa;
 
 extern const struct command *const commands[]; /* All commands; ends with NULL. */
 /* Finds a command by its name; NULL: there is none. */
@@ -91,6 +101,14 @@ int command_settings_apply(const struct command_settings *s, const struct option
                            void *config, struct err *e);
 void command_settings_done(struct command_settings *s);
 #define CLEANUP_SETTINGS __attribute__((cleanup(command_settings_done)))
+
+/* The name by which the program was called: "tenet", "oc", "kubectl tenet".  Texts that tell what
+ * to type next have it. */
+const char *command_program(void);
+void command_set_program(const char *name); /* 'name' must stay. */
+
+/* Takes a secret out of the command line, which other users of the machine may see; owned. */
+char *command_take_secret(char *value);
 
 /* Prints "tenet: TEXT" to standard error; TEXT is the error's when 'fmt' is NULL.  Returns 1. */
 int command_fail(const struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program 'tenet': finds the command and runs it. */
+#include "base/suggest.h"
 #include "cli/command.h"
-#include "cli/suggest.h"
+#include "cli/plugin.h"
 
 #include "base/str.h"
 
@@ -33,16 +34,39 @@ static int unknown(const char *name)
         names[n] = commands[n]->name;
     }
     const char *near = suggest(name, names, n);
-    fprintf(stderr, "tenet: unknown command \"%s\"", name);
+    fprintf(stderr, "%s: unknown command \"%s\"", command_program(), name);
     if (near) {
         fprintf(stderr, "; did you mean \"%s\"?", near);
     }
-    fputs(" See tenet --help\n", stderr);
+    fprintf(stderr, " See %s --help\n", command_program());
     return 2;
+}
+
+/* The names by which the program may be called, beside its own: links to it. */
+static const struct {
+    const char *file, *program;
+} names[] = {
+    {"oc", "oc"},
+    {"kubectl-tenet", "kubectl tenet"},
+    {"kubectl-oc", "kubectl oc"},
+};
+
+static void set_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        if (streq(names[i].file, file)) {
+            command_set_program(names[i].program);
+        }
+    }
 }
 
 int main(int argc, char **argv)
 {
+    if (argc > 0) {
+        set_name(argv[0]);
+    }
     if (argc < 2) {
         print_help();
         return 2;
@@ -67,6 +91,7 @@ int main(int argc, char **argv)
     } else if (streq(name, "--version") || streq(name, "version")) {
         puts("tenet " TENET_VERSION);
     } else {
+        plugin_run(argc - 1, argv + 1);
         return unknown(name);
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/session.h"
 
+#include "base/mem.h"
+#include "cli/shown.h"
+#include "client/kubeconfig_edit.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
@@ -23,21 +27,97 @@ int session_getopt(struct session *s, const struct command *c, int argc, char **
         case OPT_KUBECONFIG:
             s->kubeconfig = optarg;
             break;
+        case OPT_CONTEXT:
+            s->context = optarg;
+            break;
+        case OPT_BEARER:
+            free(s->token);
+            s->token = command_take_secret(optarg);
+            break;
+        case OPT_AS:
+            s->as = optarg;
+            break;
+        case OPT_AS_GROUP:
+            s->as_groups = s->as_groups ? s->as_groups : json_array();
+            json_append(s->as_groups, json_string(optarg));
+            break;
         default:
             return opt;
         }
     }
 }
 
+/* Without a kubeconfig, the user has to be told what makes one. */
+static int no_config(const struct session *s, struct err *e)
+{
+    CLEANUP_FREE char *path = kubeconfig_path(s->kubeconfig);
+    return err_set(
+        e, -ENOENT,
+        "no server is known: there is no kubeconfig %s. Log in with: %s login URL, or give "
+        "--server or --kubeconfig",
+        path, command_program());
+}
+
+int session_load(const struct session *s, struct kubeconfig *ret, struct err *e)
+{
+    CLEANUP_FREE char *path = kubeconfig_path(s->kubeconfig);
+    CLEANUP(json_free) struct json *config = NULL;
+    struct kubeconfig k = {0};
+    if (s->server) {
+        k.server = xstrdup(s->server);
+    } else {
+        int r = access(path, F_OK) < 0 && errno == ENOENT ? no_config(s, e) : 0;
+        if (r < 0 || (r = kubeconfig_read(path, &config, e)) < 0 ||
+            (r = kubeconfig_of_context(config, path, s->context, &k, e)) < 0) {
+            return r;
+        }
+    }
+    if (s->token) {
+        /* The token alone: a certificate would name another user. */
+        free(k.token);
+        k.token = xstrdup(s->token);
+        free(k.cert);
+        k.cert = NULL;
+        if (k.key) {
+            explicit_bzero(k.key, strlen(k.key));
+        }
+        free(k.key);
+        k.key = NULL;
+    }
+    *ret = k;
+    return 0;
+}
+
+/* Each request then has the headers of impersonation. */
+static int impersonate(struct session *s)
+{
+    const struct json *group;
+    struct http_client *http = api_client_http(s->client);
+    if (!s->as && s->as_groups) {
+        return session_error("--as-group needs --as");
+    }
+    if (s->as) {
+        http_client_add_header(http, "Impersonate-User", s->as);
+    }
+    JSON_FOREACH (group, s->as_groups) {
+        http_client_add_header(http, "Impersonate-Group", json_get_string(group));
+    }
+    return 0;
+}
+
 int session_open(struct session *s)
 {
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
     struct err e = {0};
     s->loop = loop_new();
-    int r = s->server
-                ? api_client_new(s->loop, s->server, USER_AGENT, &s->client, &e)
-                : api_client_from_kubeconfig(s->loop, s->kubeconfig, USER_AGENT, &s->client, &e);
+    int r = session_load(s, &k, &e);
+    r = r < 0 ? r : api_client_with(s->loop, &k, USER_AGENT, &s->client, &e);
     if (r < 0) {
         return session_error("%s", e.text);
+    }
+    s->has_token = k.token != NULL;
+    if (impersonate(s) != 0) {
+        return 1;
     }
     s->ns = s->option_ns ? s->option_ns : api_client_namespace(s->client);
     return 0;
@@ -48,17 +128,23 @@ void session_done(struct session *s)
     s->kinds = discovery_free(s->kinds);
     s->client = api_client_free(s->client);
     s->loop = loop_free(s->loop);
+    s->as_groups = json_free(s->as_groups);
+    if (s->token) {
+        explicit_bzero(s->token, strlen(s->token));
+    }
+    s->token = (free(s->token), NULL);
 }
 
 int session_error(const char *fmt, ...)
 {
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     va_list ap;
     va_start(ap, fmt);
-    fflush(stdout);
-    fputs("error: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    strbuf_vaddf(&text, fmt, ap);
     va_end(ap);
+    CLEANUP_FREE char *harmless = shown(strbuf_cstr(&text));
+    fflush(stdout);
+    fprintf(stderr, "error: %s\n", harmless);
     return 1;
 }
 
@@ -150,7 +236,14 @@ int session_fail(const struct session *s, const struct err *e, const char *conte
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     session_error_text(e, api_client_server(s->client), context, &text);
+    CLEANUP_FREE char *harmless = shown(strbuf_cstr(&text));
     fflush(stdout);
-    fprintf(stderr, "%s\n", strbuf_cstr(&text));
+    fprintf(stderr, "%s\n", harmless);
+    if (e->code == -EPERM) {
+        fprintf(stderr, "%s: log in again with: %s login %s\n",
+                s->has_token ? "The token is invalid or expired"
+                             : "The server asks for credentials",
+                command_program(), api_client_server(s->client));
+    }
     return 1;
 }

@@ -2,12 +2,14 @@
 /* The common part of the commands that are clients of a server: options, connection, and error
  * texts.
  *
- * Common options: --kubeconfig FILE, -s/--server URL, -n/--namespace NS.  The server is that of
+ * Common options: --kubeconfig FILE, -s/--server URL, -n/--namespace NS, --context NAME,
+ * --token TOKEN, --as USER and --as-group GROUP.  The server is that of
  * --server, else of the kubeconfig ($KUBECONFIG, then ~/.kube/config). */
 #pragma once
 
 #include "cli/command.h"
 #include "client/discovery.h"
+#include "client/kubeconfig.h"
 
 #include <getopt.h>
 
@@ -15,24 +17,35 @@ struct session {
     struct loop *loop;
     struct api_client *client;
     /* Options; strings are the command line's. */
-    const char *kubeconfig, *server, *option_ns;
+    const char *kubeconfig, *server, *option_ns, *context, *as;
+    char *token;             /* Owned. */
+    struct json *as_groups;  /* An array of the groups of --as-group; owned; NULL: none. */
+    bool has_token;          /* The credentials are a token. */
     const char *ns;          /* The namespace to use, after session_open. */
     struct discovery *kinds; /* The kinds of the server; NULL: it was not asked. */
 };
 
-/* --namespace, --kubeconfig, --server: rows for command.shared, and for longer lists of them. */
+/* --namespace, --kubeconfig, --server, --context, --token, --as, --as-group: rows for
+ * command.shared, and for longer lists of them. */
 #define SESSION_OPTIONS                                                                         \
     {"namespace", 'n', "NS", "namespace; default: that of the kubeconfig", COMPLETE_NAMESPACE}, \
         {"kubeconfig", OPT_KUBECONFIG, "FILE", "default: $KUBECONFIG, then ~/.kube/config",     \
          COMPLETE_FILE},                                                                        \
+        {"server", 's', "URL", "the API server, instead of a kubeconfig"},                      \
+        {"context", OPT_CONTEXT, "NAME", "a context of the kubeconfig, not the current one"},   \
+        {"token", OPT_BEARER, "TOKEN", "the user's token, instead of the kubeconfig's"},        \
+        {"as", OPT_AS, "USER", "acts as this user, if allowed to impersonate"},                 \
     {                                                                                           \
-        "server", 's', "URL", "the API server, instead of a kubeconfig"                         \
+        "as-group", OPT_AS_GROUP, "GROUP", "a group of the user of --as; may be repeated"       \
     }
 extern const struct command_option session_options[];
 
 /* Like command_getopt; handles the common options. */
 int session_getopt(struct session *s, const struct command *c, int argc, char **argv,
                    const char **ret_name);
+/* Reads the kubeconfig of the session, with the values of its options.  'ret' as of
+ * kubeconfig_load. */
+int session_load(const struct session *s, struct kubeconfig *ret, struct err *e);
 /* Prepares the connection; sends nothing yet.  Returns 0, or the exit status after the error was
  * printed. */
 int session_open(struct session *s);

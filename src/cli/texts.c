@@ -325,6 +325,18 @@ static void key_table(struct strbuf *out, const struct option_table *t)
     }
 }
 
+/* Keys of OpenShift's files without rows. */
+static void other_key_table(struct strbuf *out, const struct option_table *t)
+{
+    strbuf_adds(out, "| key | stands for, or why it has no effect |\n|---|---|\n");
+    for (const struct option_alias *a = t->alias; a && a->path; a++) {
+        strbuf_addf(out, "| `%s` | `%s` |\n", a->path, a->to);
+    }
+    for (const struct option_idle *i = t->idle; i && i->path; i++) {
+        strbuf_addf(out, "| `%s` | %s |\n", i->path, i->why);
+    }
+}
+
 /* ---- metrics ---- */
 
 /* Labels are named without their values: "result" of "result=\"sent\"". */
@@ -347,6 +359,7 @@ static void metric_table(struct strbuf *out, const struct prom_table *tables, si
 /* ---- files ---- */
 
 const struct texts_file texts_files[] = {
+    {"docs/configuration.md", NULL},
     {"docs/kubelet.md", NULL},
     {"docs/master.md", NULL},
     {"docs/metrics.md", NULL},
@@ -442,12 +455,20 @@ static int make_part(const char *name, struct strbuf *out, struct err *e)
         key_table(out, &node_options);
     } else if (streq(name, "table of the kubelet's options -->")) {
         key_table(out, &kubelet_options);
+    } else if (streq(name, "table of the master's other keys -->")) {
+        other_key_table(out, &master_options);
+    } else if (streq(name, "table of the node's other keys -->")) {
+        other_key_table(out, &node_options);
+    } else if (streq(name, "table of the kubelet's other keys -->")) {
+        other_key_table(out, &kubelet_options);
     } else if (streq(name, "metrics of the kubelet -->")) {
         metric_table(out, &kubelet_metrics, 1);
     } else if (streq(name, "metrics of resources -->")) {
         metric_table(out, &stats_resource_metrics, 1);
     } else if (streq(name, "metrics of containers -->")) {
         metric_table(out, &stats_cadvisor_metrics, 1);
+    } else if (streq(name, "metrics of volumes -->")) {
+        metric_table(out, &stats_volume_metrics, 1);
     } else if (streq(name, "metrics of probes -->")) {
         metric_table(out, &kubelet_probe_metrics, 1);
     } else if (streq(name, "metrics of the agent -->")) {

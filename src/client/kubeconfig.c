@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "client/kubeconfig_edit.h"
 #include "net/loop/process.h"
 #include "wire/yaml.h"
 
@@ -26,30 +27,6 @@ void kubeconfig_done(struct kubeconfig *k)
     free(k->server_name);
     free(k->more_servers);
     *k = (struct kubeconfig){0};
-}
-
-/* Owned path of the file to read. */
-static char *default_path(void)
-{
-    const char *env = getenv("KUBECONFIG");
-    if (env && *env) {
-        return xstrndup(env, strcspn(env, ":"));
-    }
-    const char *home = getenv("HOME");
-    return xasprintf("%s/.kube/config", home ? home : "");
-}
-
-/* The value at 'what' of the entry called 'name' in the list 'list' ("clusters", "cluster"). */
-static const struct json *entry(const struct json *config, const char *list, const char *what,
-                                const char *name)
-{
-    const struct json *item;
-    JSON_FOREACH (item, json_get(config, list)) {
-        if (streq_null(json_path_string(item, "name", NULL), name)) {
-            return json_get(item, what);
-        }
-    }
-    return NULL;
 }
 
 /* Owned path of 'file', which is relative to the kubeconfig. */
@@ -145,9 +122,56 @@ static int load_token(const struct json *user, const char *config_path, char **r
     return 0;
 }
 
+int kubeconfig_trust_of(const struct json *cluster, const char *path, struct kubeconfig *ret,
+                        struct err *e)
+{
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
+    int r = load_tls(cluster, NULL, path, &k, e);
+    if (r < 0) {
+        return err_prefix(e, "kubeconfig %s", path), r;
+    }
+    *ret = k;
+    k = (struct kubeconfig){0};
+    return 0;
+}
+
+int kubeconfig_of_context(const struct json *config, const char *path, const char *name,
+                          struct kubeconfig *ret, struct err *e)
+{
+    const char *current = name ? name : json_path_string(config, "current-context", NULL);
+    if (!current || !*current) {
+        return err_set(e, -EINVAL, "kubeconfig %s: current-context is not set", path);
+    }
+    const struct json *context = kubeconfig_entry(config, "contexts", "context", current);
+    if (!context) {
+        return err_set(e, -EINVAL, "kubeconfig %s: %s\"%s\" is not in contexts", path,
+                       name ? "context " : "current-context ", current);
+    }
+    const char *cluster_name = json_get_text(context, "cluster");
+    const struct json *cluster = kubeconfig_entry(config, "clusters", "cluster", cluster_name);
+    const char *server = json_path_string(cluster, "server", NULL);
+    if (!server) {
+        return err_set(e, -EINVAL, "kubeconfig %s: cluster \"%s\" of context \"%s\" has no server",
+                       path, cluster_name, current);
+    }
+    const struct json *user =
+        kubeconfig_entry(config, "users", "user", json_get_text(context, "user"));
+    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {.server = xstrdup(server),
+                                                                     .context = xstrdup(current)};
+    int r = load_token(user, path, &k.token, e);
+    if (r < 0 || (r = load_tls(cluster, user, path, &k, e)) < 0) {
+        return err_prefix(e, "kubeconfig %s", path), r;
+    }
+    const char *ns = text_of(context, "namespace");
+    k.ns = ns ? xstrdup(ns) : NULL;
+    *ret = k;
+    k = (struct kubeconfig){0};
+    return 0;
+}
+
 int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *e)
 {
-    CLEANUP_FREE char *owned = path ? xstrdup(path) : default_path();
+    CLEANUP_FREE char *owned = kubeconfig_path(path);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     CLEANUP(json_free) struct json *config = NULL;
     int r = file_read(owned, KUBECONFIG_MAX_SIZE, &text, e);
@@ -158,45 +182,7 @@ int kubeconfig_load(const char *path, struct kubeconfig *ret, struct err *e)
     if (r < 0) {
         return err_prefix(e, "kubeconfig %s", owned);
     }
-    const char *current = json_path_string(config, "current-context", NULL);
-    if (!current || !*current) {
-        return err_set(e, -EINVAL, "kubeconfig %s: current-context is not set", owned);
-    }
-    const struct json *context = entry(config, "contexts", "context", current);
-    if (!context) {
-        return err_set(e, -EINVAL, "kubeconfig %s: current-context \"%s\" is not in contexts",
-                       owned, current);
-    }
-    const char *cluster_name = json_path_string(context, "cluster", NULL);
-    const char *user_name = json_path_string(context, "user", NULL);
-    const struct json *cluster =
-        entry(config, "clusters", "cluster", cluster_name ? cluster_name : "");
-    const char *server = json_path_string(cluster, "server", NULL);
-    if (!server) {
-        return err_set(e, -EINVAL, "kubeconfig %s: cluster \"%s\" of context \"%s\" has no server",
-                       owned, cluster_name ? cluster_name : "", current);
-    }
-    const struct json *user = entry(config, "users", "user", user_name ? user_name : "");
-    __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {.server = xstrdup(server),
-                                                                     .context = xstrdup(current)};
-    if ((r = load_token(user, owned, &k.token, e)) < 0 ||
-        (r = load_tls(cluster, user, owned, &k, e)) < 0) {
-        return err_prefix(e, "kubeconfig %s", owned), r;
-    }
-    const char *ns = text_of(context, "namespace");
-    k.ns = ns ? xstrdup(ns) : NULL;
-    *ret = k;
-    k = (struct kubeconfig){0};
-    return 0;
-}
-
-static void set_data(struct json *to, const char *key, const char *pem)
-{
-    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    if (pem) {
-        base64_encode(pem, strlen(pem), &b);
-        json_set_string(to, key, strbuf_cstr(&b));
-    }
+    return kubeconfig_of_context(config, owned, NULL, ret, e);
 }
 
 /* [{name: NAME, KEY: VALUE}] */
@@ -215,15 +201,15 @@ int kubeconfig_write(const char *path, const char *user, const struct kubeconfig
     struct json *cluster = json_object();
     struct json *who = json_object(), *context = json_object();
     json_set_string(cluster, "server", k->server);
-    set_data(cluster, "certificate-authority-data", k->ca);
+    kubeconfig_set_pem(cluster, "certificate-authority-data", k->ca);
     if (k->server_name) {
         json_set_string(cluster, "tls-server-name", k->server_name);
     }
     if (k->insecure) {
         json_set_bool(cluster, "insecure-skip-tls-verify", true);
     }
-    set_data(who, "client-certificate-data", k->cert);
-    set_data(who, "client-key-data", k->key);
+    kubeconfig_set_pem(who, "client-certificate-data", k->cert);
+    kubeconfig_set_pem(who, "client-key-data", k->key);
     if (k->token) {
         json_set_string(who, "token", k->token);
     }

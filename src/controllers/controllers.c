@@ -19,6 +19,7 @@
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/security/certificates.h"
 #include "controllers/security/join_tokens.h"
+#include "controllers/security/oauth_tokens.h"
 #include "controllers/security/project_roles.h"
 #include "controllers/security/rbac_bootstrap.h"
 #include "controllers/security/role_aggregation.h"
@@ -125,6 +126,7 @@ static const struct controller_row rows[] = {
     {&catalog_controller, NEEDS_WHOLE_API | NEEDS_ROLES, 0},
     {&role_aggregation_controller, NEEDS_ROLES, 0},
     {&join_tokens_controller, NEEDS_ROLES, 0},
+    {&oauth_tokens_controller, NEEDS_WHOLE_API, 0},
     {&project_roles_controller, NEEDS_ROLES, 0},
     {&service_accounts_controller, NEEDS_ROLES, offsetof(struct configs, accounts)},
     {&root_ca_controller, NEEDS_ROLES, offsetof(struct configs, root_ca)},

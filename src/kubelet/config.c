@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
+#include "kubelet/openshift_keys.h"
 #include "net/loop/config_file.h"
 
 #define DURATION_MIN_MS INT64_C(100)
@@ -165,8 +166,6 @@ static int read_headers(void *config, const struct json *v, struct err *e)
     }
     return 0;
 }
-
-static int read_arguments(void *config, const struct json *v, struct err *e);
 
 static int set_arguments(void *config, const char *v, struct err *e)
 {
@@ -606,12 +605,25 @@ static const struct option_row rows[] = {
     {.path = "kubeletArguments",
      .type = OPTION_TEXTS,
      .set = set_arguments,
-     .read = read_arguments,
      .unset = "none",
      .example = "40",
      .yaml = " {max-pods: [\"40\"]}",
      .help = "flags of the kubelet with lists of their values, as in OpenShift's node-config.yaml",
-     .detail = "A flag that the kubelet does not have is an error."},
+     .detail = "A flag of Kubernetes' kubelet that this one does not have is warned of; another "
+               "one is an error."},
+    /* Flags of "openshift start node", for scripts that have them. */
+    {.flag = "hostname",
+     .arg = "NAME",
+     .type = OPTION_TEXT,
+     MEMBER(node_name),
+     .check = check_node_name,
+     .help = "OpenShift's flag: the same as --node-name"},
+    {.flag = "volume-dir",
+     .arg = "DIR",
+     .type = OPTION_FILE,
+     MEMBER(root_dir),
+     .check = check_absolute,
+     .help = "OpenShift's flag: the same as --root-dir"},
     {.path = "logFormat",
      .flag = "log-format",
      .arg = "FORMAT",
@@ -637,57 +649,12 @@ const struct option_table kubelet_options = {
     .rows = rows,
     .n = ARRAY_SIZE(rows),
     .any_scalar = true,
+    .other_kind = "NodeConfig",
+    .alias = kubelet_alias,
+    .idle = kubelet_idle,
+    .arguments = "kubeletArguments",
+    .findings = offsetof(struct kubelet_config, findings),
 };
-
-/* Which flags there are, in an error's room. */
-static int unknown_argument(const char *flag, struct err *e)
-{
-    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT_MAX(1024);
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (rows[i].flag) {
-            strbuf_addf(&text, " %s", rows[i].flag);
-        }
-    }
-    return err_set(e, -EINVAL,
-                   "there is no argument \"%.40s\"; those of \"tenet kubelet --help\" are:%s", flag,
-                   strbuf_cstr(&text));
-}
-
-static bool is_flag(const char *flag)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (rows[i].flag && streq(rows[i].flag, flag)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static int read_arguments(void *config, const struct json *v, struct err *e)
-{
-    if (!json_is(v, JSON_OBJECT)) {
-        return set_arguments(config, "", e);
-    }
-    for (size_t i = 0; i < json_count(v); i++) {
-        const char *flag = json_key_at(v, i);
-        const struct json *list = json_at(v, i), *item;
-        if (!is_flag(flag)) {
-            return unknown_argument(flag, e);
-        }
-        if (!json_is(list, JSON_ARRAY)) {
-            return err_set(e, -EINVAL, "%s: must be a list of strings", flag);
-        }
-        JSON_FOREACH (item, list) {
-            const char *text = json_get_string(item);
-            int r = text ? options_set_flag(&kubelet_options, config, flag, text, e)
-                         : err_set(e, -EINVAL, "%s: must be a list of strings", flag);
-            if (r < 0) {
-                return r;
-            }
-        }
-    }
-    return 0;
-}
 
 void kubelet_config_init(struct kubelet_config *c)
 {

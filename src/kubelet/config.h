@@ -50,7 +50,8 @@ struct kubelet_config {
     char **manifest_headers;       /* "NAME: VALUE"; NULL ends it; NULL: none. */
     char *file_check, *http_check; /* Durations of kubelet_config_duration. */
     char *log_level;
-    char *log_format; /* "text" or "json"; NULL: unchanged. */
+    char *log_format;                /* "text" or "json"; NULL: unchanged. */
+    struct option_findings findings; /* Keys of the file that have no effect. */
 };
 
 void kubelet_config_init(struct kubelet_config *c);

@@ -6,11 +6,13 @@
 #include "wire/tar.h"
 
 #include <elf.h>
+#include <link.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #define PROGRAM_MAX ((size_t) 16 << 20)
+#define DYNAMIC_MAX ((size_t) 512 << 20) /* With sanitizers and debugging symbols. */
 #define HEX_SIZE 65
 
 #if defined(__x86_64__)
@@ -113,6 +115,51 @@ static int busybox_layer(struct strbuf *layer, const char *path, const struct st
     return 0;
 }
 
+/* A file of this machine in the layer, where it is on the machine or at 'name'. */
+static int add_file(struct strbuf *layer, const char *path, const char *name, struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf data = STRBUF_INIT;
+    if (*path != '/' || strlen(name) > TAR_NAME_MAX) {
+        return err_set(e, -ENAMETOOLONG, "%s: the path has more than %d bytes", path, TAR_NAME_MAX);
+    }
+    int r = file_read(path, DYNAMIC_MAX, &data, e);
+    if (r == 0) {
+        tar_add(layer, &(struct tar_entry){name, 0755, data.data, data.size, NULL});
+    }
+    return r;
+}
+
+struct libraries {
+    struct strbuf *layer;
+    struct err *err;
+    int result;
+};
+
+/* Libraries are at the paths by which the dynamic linker has found them; the program itself has no
+ * name, and the kernel's own has no path. */
+static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    struct libraries *l = ctx;
+    if (*info->dlpi_name == '/') {
+        l->result = add_file(l->layer, info->dlpi_name, info->dlpi_name + 1, l->err);
+    }
+    return l->result;
+}
+
+/* The program 'tenet' with the libraries that this process has: it is the same program. */
+static int deployer_layer(struct strbuf *layer, const char *path, struct err *e)
+{
+    struct libraries l = {layer, e, 0};
+    tar_add(layer, &(struct tar_entry){"tmp/", 01777, NULL, 0, NULL});
+    int r = add_file(layer, path, "usr/bin/tenet", e);
+    if (r == 0) {
+        (void) dl_iterate_phdr(add_library, &l);
+        r = l.result;
+    }
+    tar_end(layer);
+    return r;
+}
+
 /* ---- images ---- */
 
 static void sha256_hex(const void *p, size_t size, char out[HEX_SIZE])
@@ -127,16 +174,31 @@ static void sha256_hex(const void *p, size_t size, char out[HEX_SIZE])
     }
 }
 
+enum { LAYER_PAUSE, LAYER_BUSYBOX, LAYER_DEPLOYER, N_LAYERS };
+
 struct image {
-    const char *name, *command, *user, *stop_signal, *port; /* All but 'name' may be NULL. */
-    bool has_busybox;
+    const char *name, *entrypoint, *command; /* One of the latter two may be NULL. */
+    const char *user, *stop_signal, *port;   /* Each may be NULL. */
+    int layer;
 };
 
 static const struct image images[] = {
-    {LAB_IMAGE_PAUSE, "/pause", NULL, NULL, NULL, false},
-    {LAB_IMAGE_BUSYBOX, "/bin/sh", NULL, NULL, NULL, true},
-    {"localhost/busybox-user:1", "/bin/sh", "1000", "SIGINT", "8080/tcp", true},
-    {"localhost/busybox-name:1", "/bin/sh", "user", NULL, NULL, true},
+    {.name = LAB_IMAGE_PAUSE, .entrypoint = "/pause", .layer = LAYER_PAUSE},
+    {.name = LAB_IMAGE_BUSYBOX, .command = "/bin/sh", .layer = LAYER_BUSYBOX},
+    {.name = "localhost/busybox-user:1",
+     .command = "/bin/sh",
+     .user = "1000",
+     .stop_signal = "SIGINT",
+     .port = "8080/tcp",
+     .layer = LAYER_BUSYBOX},
+    {.name = "localhost/busybox-name:1",
+     .command = "/bin/sh",
+     .user = "user",
+     .layer = LAYER_BUSYBOX},
+    {.name = LAB_IMAGE_DEPLOYER,
+     .entrypoint = "/usr/bin/tenet",
+     .command = "deployer",
+     .layer = LAYER_DEPLOYER},
 };
 
 static struct json *list_of(const char *text)
@@ -155,7 +217,12 @@ static char *configuration(const struct image *i, const char *layer_digest)
     json_set_string(v, "created", "1970-01-01T00:00:00Z");
     struct json *config = json_ensure_object(v, "config");
     json_set(config, "Env", list_of("PATH=/bin"));
-    json_set(config, i->has_busybox ? "Cmd" : "Entrypoint", list_of(i->command));
+    if (i->entrypoint) {
+        json_set(config, "Entrypoint", list_of(i->entrypoint));
+    }
+    if (i->command) {
+        json_set(config, "Cmd", list_of(i->command));
+    }
     json_set_string(config, "WorkingDir", "/");
     if (i->user) {
         json_set_string(config, "User", i->user);
@@ -198,28 +265,44 @@ static void add_layer(struct strbuf *archive, const struct strbuf *layer, char d
 int lab_images_write(const char *path, struct err *e)
 {
     CLEANUP_FREE char *pause = NULL;
+    CLEANUP_FREE char *tenet = NULL;
     CLEANUP_FREE char *busybox = tool_path("busybox");
     CLEANUP_STRBUF struct strbuf pause_program = STRBUF_INIT;
     CLEANUP_STRBUF struct strbuf busybox_program = STRBUF_INIT;
-    CLEANUP_STRBUF struct strbuf first = STRBUF_INIT;
-    CLEANUP_STRBUF struct strbuf second = STRBUF_INIT;
     CLEANUP_STRBUF struct strbuf archive = STRBUF_INIT;
     CLEANUP(json_free) struct json *manifest = json_array();
+    char digests[N_LAYERS][HEX_SIZE];
     if (!busybox) {
         return err_set(e, -ENOENT, "busybox is not installed (Debian package busybox-static)");
     }
     int r = program_find("tenet-pause", &pause, e);
-    if (r < 0 || (r = read_static(pause, "tenet", &pause_program, e)) < 0 ||
-        (r = read_static(busybox, "busybox-static", &busybox_program, e)) < 0 ||
-        (r = busybox_layer(&second, busybox, &busybox_program, e)) < 0) {
+    if (r < 0 || (r = program_find("tenet", &tenet, e)) < 0 ||
+        (r = read_static(pause, "tenet", &pause_program, e)) < 0 ||
+        (r = read_static(busybox, "busybox-static", &busybox_program, e)) < 0) {
         return r;
     }
-    char digests[2][HEX_SIZE];
-    pause_layer(&first, &pause_program);
-    add_layer(&archive, &first, digests[0]);
-    add_layer(&archive, &second, digests[1]);
+    for (int i = 0; i < N_LAYERS && r == 0; i++) {
+        CLEANUP_STRBUF struct strbuf layer = STRBUF_INIT;
+        switch (i) {
+        case LAYER_PAUSE:
+            pause_layer(&layer, &pause_program);
+            break;
+        case LAYER_BUSYBOX:
+            r = busybox_layer(&layer, busybox, &busybox_program, e);
+            break;
+        case LAYER_DEPLOYER:
+            r = deployer_layer(&layer, tenet, e);
+            break;
+        }
+        if (r == 0) {
+            add_layer(&archive, &layer, digests[i]);
+        }
+    }
+    if (r < 0) {
+        return r;
+    }
     for (size_t i = 0; i < ARRAY_SIZE(images); i++) {
-        add_image(&archive, manifest, &images[i], digests[images[i].has_busybox]);
+        add_image(&archive, manifest, &images[i], digests[images[i].layer]);
     }
     CLEANUP_FREE char *text = json_to_text(manifest);
     add_text(&archive, "manifest.json", text);

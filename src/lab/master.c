@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "client/join_token.h"
 #include "client/kubeconfig.h"
+#include "lab/images.h"
 #include "lab/lab_internal.h"
 #include "net/kernel/netns.h"
 #include "net/loop/sock.h"
@@ -164,7 +165,7 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "  mtu: %lld\n"
         "  externalIPNetworkCIDRs: [192.0.2.0/24]\n" /* A range for tests: RFC 5737. */
         "kubernetesMasterConfig:\n"
-        "  deployInProcess: true\n" /* No registry has an image of the deployer. */
+        "  %s\n"
         "  localStorageClass: true\n"
         "servingInfo:\n"
         "  bindAddress: %s:%u\n"
@@ -173,7 +174,10 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "%s",
         json_get_text(l->config, "plugin"), json_get_text(l->config, "clusterNetwork"),
         (long long) config_int(l, "hostSubnetLength"), (long long) config_int(l, "vxlanPort"),
-        (long long) config_int(l, "mtu"), IP4_TEXT(MASTER_IP), MASTER_PORT + i, tls, storage);
+        (long long) config_int(l, "mtu"),
+        /* Without containers there is nothing that deployer pods could run in. */
+        lab_has_containers(l) ? "deployerImage: " LAB_IMAGE_DEPLOYER : "deployInProcess: true",
+        IP4_TEXT(MASTER_IP), MASTER_PORT + i, tls, storage);
     int r = dir_make(dir, 0755, e);
     return r < 0 ? r : lab_write(l, text, e, "%s/master-config.yaml", strrchr(dir, '/') + 1);
 }

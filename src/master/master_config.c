@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/master_config.h"
 
+#include "base/mem.h"
 #include "net/loop/config_file.h"
 
 void master_config_init(struct master_config *c)
@@ -45,13 +46,24 @@ static int take_older_network(struct master_config *c, const struct json *doc, s
     return master_config_add_network(c, c->older.cidr, c->older.bits, e);
 }
 
-int master_config_read(struct master_config *c, const struct json *v, struct err *e)
+int master_config_join(struct master_config *c, const struct json *v, struct err *e)
 {
-    int r = options_read(&master_options, c, v, NULL, e);
-    if (r == 0 && has(v, "etcdClientInfo", "urls") && !has(v, "storage", "backend")) {
+    int r = 0;
+    if (!c->audit_enabled) {
+        free(TAKE(c->audit_path));
+        free(TAKE(c->audit_policy));
+    }
+    if (has(v, "etcdClientInfo", "urls") && !has(v, "storage", "backend")) {
         r = options_set_path(&master_options, c, "storage.backend", "etcd", e);
     }
     return r < 0 ? r : take_older_network(c, v, e);
+}
+
+int master_config_read(struct master_config *c, const struct json *v, const char *dir,
+                       struct err *e)
+{
+    int r = options_read(&master_options, c, v, dir, e);
+    return r < 0 ? r : master_config_join(c, v, e);
 }
 
 bool master_config_is_loopback(const struct master_config *c)
@@ -65,7 +77,7 @@ bool master_config_is_loopback(const struct master_config *c)
 
 static int read_document(void *config, const struct json *doc, const char *dir, struct err *e)
 {
-    return master_config_read(config, doc, e);
+    return master_config_read(config, doc, dir, e);
 }
 
 int master_config_load(const char *path, struct master_config *c, struct err *e)

@@ -36,6 +36,7 @@ struct master_config {
     char *sa_private_key;    /* NULL: not given */
     char **sa_public_keys;   /* End with NULL; NULL: none. */
     char **sa_managed_names; /* The same; NULL: not given. */
+    bool audit_enabled;
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;
     struct dns_config dns;
@@ -44,19 +45,22 @@ struct master_config {
     char *node_selector;              /* Of projects without one; NULL: not given. */
     struct scc_blocks blocks;         /* User IDs and SELinux levels of projects. */
     char **node_label_blacklist;      /* Labels of PodNodeConstraints; NULL: not given. */
-    char **disabled_admission;        /* Names of plug-ins; NULL: not given. */
-    char *scheduler_policy;           /* File of OpenShift's policy; NULL: not given. */
-    unsigned node_grace_s;            /* Silence of a kubelet before its node is unknown. */
-    unsigned ended_pods;              /* Pods that have ended and are kept; 0: all. */
-    bool scheduler;                   /* The controllers include the scheduler. */
-    char *deployer_image;             /* Of the pods that do rollouts of DeploymentConfigs. */
-    bool deploy_in_process;           /* Such rollouts need no pod. */
-    bool workloads;                   /* And those of Deployments, Jobs and their like. */
-    bool local_class;                 /* The storage class "local" is made. */
-    bool snapshot_kinds;              /* The definitions of volume snapshots are made. */
-    char *log_level;                  /* As log_set_levels takes it; NULL: not given. */
-    char *log_format;                 /* "text" or "json"; NULL: not given. */
-    unsigned n_network_flags;         /* How often --cluster-network was given. */
+    /* What Pod Security does not judge; NULL: not given. */
+    char **exempt_users, **exempt_namespaces, **exempt_runtime_classes;
+    char **disabled_admission;       /* Names of plug-ins; NULL: not given. */
+    char *scheduler_policy;          /* File of OpenShift's policy; NULL: not given. */
+    unsigned node_grace_s;           /* Silence of a kubelet before its node is unknown. */
+    unsigned ended_pods;             /* Pods that have ended and are kept; 0: all. */
+    bool scheduler;                  /* The controllers include the scheduler. */
+    char *deployer_image;            /* Of the pods that do rollouts of DeploymentConfigs. */
+    bool deploy_in_process;          /* Such rollouts need no pod. */
+    bool workloads;                  /* And those of Deployments, Jobs and their like. */
+    bool local_class;                /* The storage class "local" is made. */
+    bool snapshot_kinds;             /* The definitions of volume snapshots are made. */
+    char *log_level;                 /* As log_set_levels takes it; NULL: not given. */
+    char *log_format;                /* "text" or "json"; NULL: not given. */
+    unsigned n_network_flags;        /* How often --cluster-network was given. */
+    struct option_findings findings; /* Keys of the file that have no effect. */
     struct {
         struct ip4_prefix cidr;
         int64_t bits;
@@ -81,8 +85,12 @@ static inline UNUSED void master_config_donep(struct master_config *c)
     master_config_done(c);
 }
 
-/* Reads the settings of the document 'v'.  -EINVAL names the key: "networkConfig.mtu: ...". */
-int master_config_read(struct master_config *c, const struct json *v, struct err *e);
+/* Reads the settings of the document 'v'.  -EINVAL names the key: "networkConfig.mtu: ...".
+ * Relative names of files are taken from 'dir'; NULL: they stay as they are. */
+int master_config_read(struct master_config *c, const struct json *v, const char *dir,
+                       struct err *e);
+/* The settings that follow from several keys of 'v' together, after its single keys were read. */
+int master_config_join(struct master_config *c, const struct json *v, struct err *e);
 /* Like master_config_read, for the YAML or JSON file 'path', which the error names, too. */
 int master_config_load(const char *path, struct master_config *c, struct err *e);
 /* Checks that need the whole configuration, for a process that runs 'parts' (enum master_part):

@@ -5,6 +5,7 @@
 #include "api/kind.h"
 #include "apiserver/apiserver.h"
 #include "base/mem.h"
+#include "master/openshift_keys.h"
 #include "net/tls/pki.h"
 
 #define DAY_S 86400
@@ -165,6 +166,21 @@ static int check_node_name(const char *name, struct err *e)
     return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a node: %s", name, why) : 0;
 }
 
+static int check_namespace_name(const char *name, struct err *e)
+{
+    const char *why = api_check_dns_label(name);
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a namespace: %s", name, why)
+               : 0;
+}
+
+static int check_class_name(const char *name, struct err *e)
+{
+    const char *why = api_check_dns_subdomain(name);
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a RuntimeClass: %s", name,
+                         why)
+               : 0;
+}
+
 static int set_node_selector(void *config, const char *text, struct err *e)
 {
     struct master_config *c = config;
@@ -258,6 +274,98 @@ static int set_limit(void *config, const char *text, struct err *e)
     const struct option_row *row = options_find(&master_options, path);
     int r = row ? option_set(row, config, equals + 1, e) : err_set(e, -EINVAL, "unknown key");
     return r < 0 ? (err_prefix(e, "%.80s", name), r) : 0;
+}
+
+/* ---- flags of "openshift start" ---- */
+
+/* The host of "https://HOST:PORT/", "HOST:PORT" or "HOST" (owned); '*ret_rest' is what follows. */
+static char *host_of(const char *url, const char **ret_rest)
+{
+    const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url;
+    size_t n = strcspn(host, ":/");
+    *ret_rest = host + n;
+    return xstrndup(host, n);
+}
+
+/* Adds the host to servingInfo.names. */
+static int add_name(void *config, const char *url, struct err *e)
+{
+    struct master_config *c = config;
+    const char *rest;
+    CLEANUP_FREE char *host = host_of(url, &rest);
+    int r = check_host_name(host, e);
+    size_t n = 0;
+    if (r < 0) {
+        return r;
+    }
+    while (c->names && c->names[n]) {
+        n++;
+    }
+    c->names = xreallocarray(c->names, n + 2, sizeof(*c->names));
+    c->names[n] = TAKE(host);
+    c->names[n + 1] = NULL;
+    return 0;
+}
+
+static int set_listen(void *config, const char *url, struct err *e)
+{
+    const char *rest;
+    bool tls = strncmp(url, "https://", 8) == 0;
+    CLEANUP_FREE char *host = host_of(url, &rest);
+    if (!tls && strncmp(url, "http://", 7) != 0) {
+        return err_set(e, -EINVAL, "\"%.80s\" is not a URL such as https://0.0.0.0:8443", url);
+    }
+    size_t n = *rest == ':' ? strcspn(rest, "/") : 0;
+    CLEANUP_FREE char *address = xasprintf("%s%.*s%s", host, (int) n, rest, n ? "" : ":8443");
+    int r = options_set_path(&master_options, config, "servingInfo.bindAddress", address, e);
+    /* With a certificate in the file the mode follows from it. */
+    struct master_config *c = config;
+    return r < 0 || (tls && (c->cert_file || c->tls))
+               ? r
+               : options_set_path(&master_options, config, "servingInfo.tls", tls ? "auto" : "off",
+                                  e);
+}
+
+static int set_etcd(void *config, const char *urls, struct err *e)
+{
+    int r = options_set_path(&master_options, config, "storage.endpoints", urls, e);
+    return r < 0 ? r : options_set_path(&master_options, config, "storage.backend", "etcd", e);
+}
+
+static int set_etcd_dir(void *config, const char *dir, struct err *e)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/registry.db", dir);
+    return options_set_path(&master_options, config, "storage.path", path, e);
+}
+
+static int set_dns(void *config, const char *url, struct err *e)
+{
+    const char *scheme = strstr(url, "://");
+    return options_set_path(&master_options, config, "dnsConfig.bindAddress",
+                            scheme ? scheme + 3 : url, e);
+}
+
+static int set_service_network(void *config, const char *cidr, struct err *e)
+{
+    return options_set_path(&master_options, config, "networkConfig.serviceNetworkCIDR", cidr, e);
+}
+
+/* A flag whose key has no effect: the warning is that of the key. */
+static int note_idle(struct master_config *c, const char *key)
+{
+    struct option_place at = options_place(&master_options, key);
+    option_findings_add(&c->findings, false, key, at.idle->why);
+    return 0;
+}
+
+static int set_cors(void *config, const char *origins, struct err *e)
+{
+    return note_idle(config, "corsAllowedOrigins");
+}
+
+static int set_images(void *config, const char *format, struct err *e)
+{
+    return note_idle(config, "imageConfig");
 }
 
 /* ---- rows ---- */
@@ -449,9 +557,10 @@ static const struct option_row rows[] = {
      .type = OPTION_TEXT,
      .daemons = MASTER_CONTROLLERS,
      MEMBER(deployer_image),
-     .dflt = "localhost/tenet:1",
+     .dflt = "localhost/tenet-deployer:" TENET_VERSION,
      .help = "image of the pods that do rollouts of DeploymentConfigs",
-     .detail = "Its command is `tenet deployer`. Nodes have to have it, or be able to pull it."},
+     .detail = "Its command is `tenet deployer`. Nodes have to have it, or be able to pull it; a "
+               "release has an archive of it, which `ctr images import` loads."},
     {.path = "kubernetesMasterConfig.deployInProcess",
      .flag = "deploy-in-process",
      .arg = "BOOL",
@@ -534,6 +643,12 @@ static const struct option_row rows[] = {
      .detail = "Nodes must be able to connect to it. Set `tls: auto` before it is more than a "
                "loopback address: "
                "without HTTPS, every client that reaches the API controls the cluster."},
+    {.path = "servingInfo.bindNetwork",
+     API,
+     .set = set_bind_network,
+     .unset = "tcp4",
+     .example = "tcp4",
+     .help = "tcp4, the only one: addresses are IPv4"},
     {.path = "servingInfo.tls",
      .flag = "tls",
      .arg = "MODE",
@@ -710,6 +825,35 @@ static const struct option_row rows[] = {
      .dflt = "5",
      .example = "5",
      .help = "SELinux levels that are set aside for each project"},
+    {.path = "podSecurity.exemptUsernames",
+     .type = OPTION_TEXTS,
+     .items = "names of users",
+     API,
+     MEMBER(exempt_users),
+     .unset = "none",
+     .example = "system:serviceaccount:infra:agent",
+     .help = "users whose pods are not judged by the Pod Security labels of namespaces",
+     .detail = "The pods of a controller are made by the controller: exempting a user of "
+               "Deployments exempts no pod. Security context constraints judge these pods all the "
+               "same."},
+    {.path = "podSecurity.exemptNamespaces",
+     .type = OPTION_TEXTS,
+     .items = "names of namespaces",
+     API,
+     MEMBER(exempt_namespaces),
+     .check = check_namespace_name,
+     .unset = "none",
+     .example = "kube-system",
+     .help = "namespaces whose pods are not judged by their Pod Security labels"},
+    {.path = "podSecurity.exemptRuntimeClasses",
+     .type = OPTION_TEXTS,
+     .items = "names of RuntimeClasses",
+     API,
+     MEMBER(exempt_runtime_classes),
+     .check = check_class_name,
+     .unset = "none",
+     .example = "sandboxed",
+     .help = "RuntimeClasses whose pods are not judged by the Pod Security labels of namespaces"},
     {.path = "admissionConfig.nodeSelectorLabelBlacklist",
      .flag = "node-selector-label-blacklist",
      .arg = "LABEL,...",
@@ -745,6 +889,7 @@ static const struct option_row rows[] = {
      .detail = "PEM; P-256, or RSA of 2048 bits and more."},
     {.path = "serviceAccountConfig.publicKeyFiles",
      .type = OPTION_TEXTS,
+     .files = true,
      API,
      MEMBER(sa_public_keys),
      .unset = "none",
@@ -758,6 +903,12 @@ static const struct option_row rows[] = {
      .unset = "default, builder, deployer",
      .example = "default,builder,deployer",
      .help = "service accounts that each namespace has"},
+    {.path = "auditConfig.enabled",
+     .type = OPTION_BOOL,
+     API,
+     MEMBER(audit_enabled),
+     .dflt = "true",
+     .help = "whether auditFilePath and policyFile count"},
     {.path = "auditConfig.auditFilePath",
      .flag = "audit-log-path",
      .arg = "FILE",
@@ -965,6 +1116,63 @@ static const struct option_row rows[] = {
      .example = "192.0.2.53,192.0.2.54:5353",
      .help = "name servers for names outside the cluster: ADDRESS[:PORT]"},
 
+    /* Flags of "openshift start master", for scripts that have them. */
+    {.flag = "master",
+     .arg = "URL",
+     API,
+     .set = add_name,
+     .help = "OpenShift's flag: the host is added to servingInfo.names"},
+    {.flag = "public-master",
+     .arg = "URL",
+     API,
+     .set = add_name,
+     .help = "OpenShift's flag: the host is added to servingInfo.names"},
+    {.flag = "listen",
+     .arg = "URL",
+     API,
+     .set = set_listen,
+     .help = "OpenShift's flag: sets servingInfo.bindAddress, with https:// servingInfo.tls, too"},
+    {.flag = "etcd",
+     .arg = "URL,...",
+     API,
+     .set = set_etcd,
+     .help = "OpenShift's flag: sets storage.endpoints and storage.backend"},
+    {.flag = "etcd-dir",
+     .arg = "DIR",
+     API,
+     .set = set_etcd_dir,
+     .help = "OpenShift's flag: the folder of storage.path"},
+    {.flag = "dns",
+     .arg = "ADDRESS:PORT",
+     API,
+     .set = set_dns,
+     .help = "OpenShift's flag: sets dnsConfig.bindAddress"},
+    {.flag = "network-cidr",
+     .arg = "CIDR",
+     BOTH,
+     .set = set_network,
+     .help = "OpenShift's flag: the same as --cluster-network"},
+    {.flag = "network-plugin",
+     .arg = "NAME",
+     BOTH,
+     .set = set_plugin,
+     .help = "OpenShift's flag: the same as --plugin"},
+    {.flag = "portal-net",
+     .arg = "CIDR",
+     BOTH,
+     .set = set_service_network,
+     .help = "OpenShift's flag: the same as --service-network"},
+    {.flag = "cors-allowed-origins",
+     .arg = "REGEX,...",
+     API,
+     .set = set_cors,
+     .help = "OpenShift's flag: read without effect, with a warning"},
+    {.flag = "images",
+     .arg = "FORMAT",
+     API,
+     .set = set_images,
+     .help = "OpenShift's flag: read without effect, with a warning"},
+
     /* The limits of clients. */
     {.flag = "limit",
      .arg = "NAME=VALUE",
@@ -1036,4 +1244,7 @@ const struct option_table master_options = {
     .kind = "MasterConfig",
     .rows = rows,
     .n = ARRAY_SIZE(rows),
+    .alias = master_alias,
+    .idle = master_idle,
+    .findings = offsetof(struct master_config, findings),
 };

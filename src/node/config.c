@@ -10,6 +10,7 @@
 #include "dns/resolv.h"
 #include "dns/zone.h"
 #include "net/loop/config_file.h"
+#include "node/openshift_keys.h"
 #include "wire/yaml.h"
 
 #include <stdio.h>
@@ -130,7 +131,7 @@ static int check_dns_bind_address(const char *v, struct err *e)
 static int set_dns_ip(void *config, const char *v, struct err *e)
 {
     uint32_t ip;
-    if (ip4_parse(v, &ip) < 0 || ip == 0) {
+    if (ip4_parse(v, &ip) < 0) {
         return err_set(e, -EINVAL, "\"%s\" is not an IPv4 address", v);
     }
     ((struct node_config *) config)->dns_ip = ip;
@@ -376,6 +377,19 @@ static const struct option_row rows[] = {
      .unset = "none; both are always at agent.sock in runDir",
      .example = "127.0.0.1:9101",
      .help = "where /metrics and /healthz are served to every client that can connect"},
+    /* Flags of "openshift start node", for scripts that have them. */
+    {.flag = "hostname",
+     .arg = "NAME",
+     .type = OPTION_TEXT,
+     MEMBER(node_name),
+     .check = check_node_name,
+     .help = "OpenShift's flag: the same as --node-name"},
+    {.flag = "network-plugin",
+     .arg = "NAME",
+     .type = OPTION_TEXT,
+     MEMBER(plugin_name),
+     .check = check_plugin,
+     .help = "OpenShift's flag: the same as --plugin"},
     {.path = "logFormat",
      .flag = "log-format",
      .arg = "FORMAT",
@@ -460,6 +474,9 @@ const struct option_table node_options = {
     .rows = rows,
     .n = ARRAY_SIZE(rows),
     .any_scalar = true,
+    .alias = node_alias,
+    .idle = node_idle,
+    .findings = offsetof(struct node_config, findings),
 };
 
 void node_config_init(struct node_config *c)

@@ -38,6 +38,7 @@ struct node_config {
     /* Under ovs-multitenant, DNS answers a pod only with names of projects that the pod can
      * reach. */
     bool dns_isolate_projects;
+    struct option_findings findings; /* Keys of the file that have no effect. */
 };
 
 /* Sets all defaults that do not depend on this host. */

@@ -551,3 +551,58 @@ struct json *quota_spec_status(const struct quota_spec *s, const quota_total *us
     }
     return status;
 }
+
+/* ---- changes of quotas ---- */
+
+/* The spec and the uses of either kind. */
+static const struct json *spec_of(const struct json *quota)
+{
+    const struct json *inner = json_path(quota, "spec", "quota", NULL);
+    return inner ? inner : json_get(quota, "spec");
+}
+
+static const struct json *used_of(const struct json *quota)
+{
+    const struct json *total = json_path(quota, "status", "total", NULL);
+    return json_get(total ? total : json_get(quota, "status"), "used");
+}
+
+static bool are_equal(const struct json *a, const struct json *b)
+{
+    return a && b ? json_equal(a, b) : !a && !b;
+}
+
+/* Whether an amount of 'more' is larger than that of the same name in 'less'. */
+static bool is_larger(const struct json *more, const struct json *less)
+{
+    for (size_t i = 0; i < json_count(more); i++) {
+        const char *a = json_get_string(json_at(more, i));
+        const char *b = json_path_string(less, json_key_at(more, i), NULL);
+        if (a && b && api_quantity_compare(a, b) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool quota_object_gives_room(const struct json *old, const struct json *now)
+{
+    static const char *const chosen[] = {"scopes", "scopeSelector", "selector"};
+    if (!now) {
+        return true;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(chosen); i++) {
+        if (!are_equal(json_get(spec_of(old), chosen[i]), json_get(spec_of(now), chosen[i])) ||
+            !are_equal(json_path(old, "spec", chosen[i], NULL),
+                       json_path(now, "spec", chosen[i], NULL))) {
+            return true;
+        }
+    }
+    const struct json *was = json_get(spec_of(old), "hard"), *is = json_get(spec_of(now), "hard");
+    for (size_t i = 0; i < json_count(was); i++) {
+        if (!json_get(is, json_key_at(was, i))) {
+            return true;
+        }
+    }
+    return is_larger(is, was) || is_larger(used_of(old), used_of(now));
+}

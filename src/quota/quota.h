@@ -74,6 +74,9 @@ void quota_item_write(const struct quota_item *i, quota_total n, struct strbuf *
  * 'add' are too much; returns whether they are. */
 bool quota_spec_refuses(const struct quota_spec *s, const char *name, const quota_total *used,
                         const int64_t *add, struct strbuf *out);
+/* Whether a refused write may succeed by the change of a ResourceQuota or a ClusterResourceQuota: a
+ * bound grew or is gone, less is in use, or other objects count. 'now' NULL: it was deleted. */
+bool quota_object_gives_room(const struct json *old, const struct json *now);
 /* The ResourceQuotaStatus: hard and used.  Items that nothing counts are in "hard" alone.
  * Owned. */
 struct json *quota_spec_status(const struct quota_spec *s, const quota_total *used);

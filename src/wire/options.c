@@ -2,6 +2,10 @@
 #include "wire/options.h"
 
 #include "base/mem.h"
+#include "base/suggest.h"
+#include "base/timeutil.h"
+
+#include <stdio.h>
 
 static void *member(const struct option_row *row, void *config)
 {
@@ -178,16 +182,189 @@ int option_set(const struct option_row *row, void *config, const char *s, struct
     return r < 0 ? r : store_text(member(row, config), s);
 }
 
+/* ---- findings ---- */
+
+void option_findings_add(struct option_findings *f, bool is_error, const char *path,
+                         const char *text)
+{
+    if (f->n == f->cap) {
+        f->cap = f->cap ? f->cap * 2 : 8;
+        f->list = xreallocarray(f->list, f->cap, sizeof(*f->list));
+    }
+    f->list[f->n++] = (struct option_finding){is_error, xstrdup(path), xstrdup(text)};
+}
+
+void option_findings_done(struct option_findings *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->list[i].path);
+        free(f->list[i].text);
+    }
+    free(f->list);
+    *f = (struct option_findings){0};
+}
+
+/* ---- places of keys ---- */
+
+const struct option_row *options_find(const struct option_table *t, const char *path)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->rows[i].path && streq(t->rows[i].path, path)) {
+            return &t->rows[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct option_row *find_flag(const struct option_table *t, const char *flag)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->rows[i].flag && streq(t->rows[i].flag, flag)) {
+            return &t->rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether 'path' is below 'above' ("networkConfig.mtu" is below "networkConfig"). */
+static bool is_below(const char *path, const char *above)
+{
+    size_t n = strlen(above);
+    return path && strncmp(path, above, n) == 0 && path[n] == '.';
+}
+
+static bool is_section(const struct option_table *t, const char *name)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (is_below(t->rows[i].path, name)) {
+            return true;
+        }
+    }
+    for (const struct option_alias *a = t->alias; a && a->path; a++) {
+        if (is_below(a->path, name)) {
+            return true;
+        }
+    }
+    for (const struct option_idle *i = t->idle; i && i->path; i++) {
+        if (is_below(i->path, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The row of 'path' itself, or of the nearest key above it; NULL: none. */
+static const struct option_idle *find_idle(const struct option_table *t, const char *path)
+{
+    const struct option_idle *found = NULL;
+    for (const struct option_idle *i = t->idle; i && i->path; i++) {
+        if ((streq(path, i->path) || is_below(path, i->path)) &&
+            (!found || strlen(i->path) > strlen(found->path))) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+struct option_place options_place(const struct option_table *t, const char *path)
+{
+    const struct option_row *row = options_find(t, path);
+    if (t->arguments && streq(path, t->arguments)) {
+        return (struct option_place){.use = OPTION_USE_ARGUMENTS, .row = row};
+    }
+    if (t->arguments && is_below(path, t->arguments)) {
+        row = find_flag(t, path + strlen(t->arguments) + 1);
+    }
+    if (row) {
+        return (struct option_place){.use = OPTION_USE_ROW, .row = row};
+    }
+    for (const struct option_alias *a = t->alias; a && a->path; a++) {
+        if (streq(a->path, path)) {
+            return (struct option_place){
+                .use = OPTION_USE_ALIAS, .row = options_find(t, a->to), .alias = a};
+        }
+    }
+    const struct option_idle *idle = find_idle(t, path);
+    return (struct option_place){.use = is_section(t, path) ? OPTION_USE_SECTION
+                                        : idle              ? OPTION_USE_IDLE
+                                                            : OPTION_USE_NONE,
+                                 .idle = idle};
+}
+
+bool option_idle_is_quiet(const struct option_idle *idle, const struct json *v)
+{
+    const char *s = json_is(v, JSON_BOOL)     ? (json_get_bool(v, false) ? "true" : "false")
+                    : json_is(v, JSON_NUMBER) ? json_number_text(v)
+                                              : json_get_string(v);
+    if (json_is(v, JSON_NULL) || (s && !*s)) {
+        return true;
+    }
+    if (json_is(v, JSON_ARRAY) || json_is(v, JSON_OBJECT)) {
+        return json_count(v) == 0;
+    }
+    return s && streq_null(idle->quiet, s);
+}
+
+/* The known key that an unknown one is probably meant to be: beside it, or of the same name
+ * elsewhere; NULL: none. */
+static const char *near_key(const struct option_table *t, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    size_t n = 0, above = dot ? (size_t) (dot - path) + 1 : 0;
+    const char **words = xcalloc(t->n + 1, sizeof(*words));
+    if (t->arguments && is_below(path, t->arguments)) {
+        for (size_t i = 0; i < t->n; i++) {
+            words[n] = t->rows[i].flag;
+            n += words[n] != NULL;
+        }
+        const char *flag = suggest(path + above, words, n);
+        free(words);
+        return flag;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        const char *other = t->rows[i].path;
+        if (other && strncmp(other, path, above) == 0) {
+            words[n++] = other + above;
+        }
+    }
+    const char *found = suggest(path + above, words, n);
+    found = found ? found - above : NULL;
+    for (size_t i = 0; i < t->n && !found; i++) {
+        const char *other = t->rows[i].path;
+        const char *last = other ? strrchr(other, '.') : NULL;
+        found = last && streq(last + 1, path + above) ? other : NULL;
+    }
+    free(words);
+    return found;
+}
+
+static int unknown_key(const struct option_table *t, const char *path, struct err *e)
+{
+    const char *near = near_key(t, path);
+    return near ? err_set(e, -EINVAL, "unknown key; did you mean %.160s?", near)
+                : err_set(e, -EINVAL, "unknown key");
+}
+
 /* ---- the file ---- */
 
 struct reader {
     const struct option_table *table;
     void *config;
     const char *dir;
+    struct option_findings *findings; /* NULL: warnings are not kept. */
+    bool goes_on;                     /* Errors are findings. */
 };
 
-static int join_list(const struct option_row *row, const struct json *v, struct strbuf *out,
-                     struct err *e)
+static void add_file(const struct reader *rd, const char *s, struct strbuf *out)
+{
+    if (rd->dir && *s && *s != '/') {
+        strbuf_addf(out, "%s/", rd->dir);
+    }
+    strbuf_adds(out, s);
+}
+
+static int join_list(const struct reader *rd, const struct option_row *row, const struct json *v,
+                     struct strbuf *out, struct err *e)
 {
     if (!json_is(v, JSON_ARRAY) || (row->not_empty && json_count(v) == 0)) {
         return err_set(e, -EINVAL, "must be a list of %s", row->items ? row->items : "strings");
@@ -197,7 +374,12 @@ static int join_list(const struct option_row *row, const struct json *v, struct 
         if (!s || !*s || strchr(s, ',')) {
             return err_set(e, -EINVAL, "[%zu]: must be a string without commas", i);
         }
-        strbuf_addf(out, "%s%s", i ? "," : "", s);
+        strbuf_adds(out, i ? "," : "");
+        if (row->files) {
+            add_file(rd, s, out);
+        } else {
+            strbuf_adds(out, s);
+        }
     }
     return 0;
 }
@@ -225,6 +407,17 @@ static bool is_list(const struct option_row *row)
     return row->type == OPTION_LIST || row->type == OPTION_TEXTS;
 }
 
+static int set_text(const struct reader *rd, const struct option_row *row, const char *s,
+                    struct err *e)
+{
+    CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+    if (row->type == OPTION_FILE) {
+        add_file(rd, s, &text);
+        s = strbuf_cstr(&text);
+    }
+    return option_set(row, rd->config, s, e);
+}
+
 static int read_value(const struct reader *rd, const struct option_row *row, const struct json *v,
                       struct err *e)
 {
@@ -235,7 +428,7 @@ static int read_value(const struct reader *rd, const struct option_row *row, con
     }
     const char *s = scalar_text(rd, row, v);
     if (is_list(row) && !(s && rd->table->any_scalar)) {
-        int r = join_list(row, v, &text, e);
+        int r = join_list(rd, row, v, &text, e);
         return r < 0 ? r : option_set(row, rd->config, strbuf_cstr(&text), e);
     }
     if (row->type == OPTION_NUMBER && (!s || str_to_i64(s, INT64_MIN, INT64_MAX, &i) < 0)) {
@@ -245,11 +438,54 @@ static int read_value(const struct reader *rd, const struct option_row *row, con
         return err_set(e, -EINVAL, "must be %s",
                        row->type == OPTION_BOOL ? "true or false" : "a string");
     }
-    if (row->type == OPTION_FILE && rd->dir && *s && *s != '/') {
-        strbuf_addf(&text, "%s/%s", rd->dir, s);
-        s = strbuf_cstr(&text);
+    if (row->type == OPTION_FILE && !*s && !row->dflt) {
+        return 0; /* OpenShift's files have an empty name where there is no file. */
     }
-    return option_set(row, rd->config, s, e);
+    return set_text(rd, row, s, e);
+}
+
+static int set_seconds(const struct reader *rd, const struct option_row *row, const char *s,
+                       struct err *e)
+{
+    int64_t ns = 0;
+    char text[24];
+    if (time_parse_duration(s, &ns) < 0 || ns < 0 || ns % 1000000000) {
+        return err_set(e, -EINVAL, "\"%.40s\" is not whole seconds such as 40s or 1m30s", s);
+    }
+    snprintf(text, sizeof(text), "%lld", (long long) (ns / 1000000000));
+    return option_set(row, rd->config, text, e);
+}
+
+/* A key with the values that a flag of another program has: a list of texts, of which the last one
+ * counts unless the row has a list, too. */
+static int read_flags(const struct reader *rd, const struct option_place *at, const struct json *v,
+                      struct err *e)
+{
+    const struct option_row *row = at->row;
+    if (!json_is(v, JSON_ARRAY)) {
+        return read_value(rd, row, v, e);
+    }
+    if (is_list(row) && !row->read) {
+        CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
+        for (size_t i = 0; i < json_count(v); i++) {
+            const char *s = json_get_string(json_at(v, i));
+            if (!s) {
+                return err_set(e, -EINVAL, "[%zu]: must be a string", i);
+            }
+            strbuf_addf(&text, "%s%s", i ? "," : "", s);
+        }
+        return option_set(row, rd->config, strbuf_cstr(&text), e);
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        const char *s = json_get_string(json_at(v, i));
+        int r = !s                                ? err_set(e, -EINVAL, "must be a string")
+                : at->alias && at->alias->seconds ? set_seconds(rd, row, s, e)
+                                                  : set_text(rd, row, s, e);
+        if (r < 0) {
+            return err_prefix(e, "[%zu]", i), r;
+        }
+    }
+    return 0;
 }
 
 /* Puts the key before the error of its value, which may go on with a path below the key. */
@@ -259,46 +495,62 @@ static int prefix_path(struct err *e, const char *path, int r)
     if (r < 0 && text && *text == '[') {
         return err_set(e, r, "%s%s", path, text);
     }
-    return r < 0 ? (err_prefix(e, "%s", path), r) : 0;
+    return r < 0 ? (err_prefix(e, "%.160s", path), r) : 0;
 }
 
-const struct option_row *options_find(const struct option_table *t, const char *path)
+/* Ends the reading with the error in 'e', or goes on with it as a finding. */
+static int fail(const struct reader *rd, const char *path, int r, struct err *e)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        if (t->rows[i].path && streq(t->rows[i].path, path)) {
-            return &t->rows[i];
-        }
+    if (r < 0 && rd->goes_on) {
+        option_findings_add(rd->findings, true, path, e->text);
+        return 0;
     }
-    return NULL;
+    return prefix_path(e, path, r);
 }
+
+static void warn(const struct reader *rd, const char *path, const struct option_idle *idle,
+                 const struct json *v)
+{
+    if (rd->findings && !option_idle_is_quiet(idle, v)) {
+        option_findings_add(rd->findings, false, path, idle->why);
+    }
+}
+
+static int read_section(const struct reader *rd, const char *name, const struct json *v,
+                        struct err *e);
 
 static int read_key(const struct reader *rd, const char *path, const struct json *v, struct err *e)
 {
-    const struct option_row *row = options_find(rd->table, path);
-    if (!row) {
-        return err_set(e, -EINVAL, "%.160s: unknown key", path);
-    }
-    return json_is(v, JSON_NULL) ? 0 : prefix_path(e, path, read_value(rd, row, v, e));
-}
-
-/* Whether some key is below 'name' ("networkConfig"). */
-static bool is_section(const struct option_table *t, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t i = 0; i < t->n; i++) {
-        const char *path = t->rows[i].path;
-        if (path && strncmp(path, name, n) == 0 && path[n] == '.') {
-            return true;
+    const struct option_place at = options_place(rd->table, path);
+    switch (at.use) {
+    case OPTION_USE_ROW:
+        if (json_is(v, JSON_NULL)) {
+            return 0;
         }
+        return fail(rd, path,
+                    rd->table->arguments && is_below(path, rd->table->arguments)
+                        ? read_flags(rd, &at, v, e)
+                        : read_value(rd, at.row, v, e),
+                    e);
+    case OPTION_USE_ALIAS:
+        return json_is(v, JSON_NULL) ? 0 : fail(rd, path, read_flags(rd, &at, v, e), e);
+    case OPTION_USE_ARGUMENTS:
+    case OPTION_USE_SECTION:
+        return read_section(rd, path, v, e);
+    case OPTION_USE_IDLE:
+        warn(rd, path, at.idle, v);
+        return 0;
+    case OPTION_USE_NONE:
+        break;
     }
-    return false;
+    return fail(rd, path, unknown_key(rd->table, path, e), e);
 }
 
 static int read_section(const struct reader *rd, const char *name, const struct json *v,
                         struct err *e)
 {
     if (!json_is(v, JSON_OBJECT) && !json_is(v, JSON_NULL)) {
-        return err_set(e, -EINVAL, "%s: must be a mapping of keys to values", name);
+        return fail(rd, name, err_set(e, -EINVAL, "must be a mapping of keys to values"), e);
     }
     for (size_t i = 0; i < json_count(v); i++) {
         CLEANUP_FREE char *path = xasprintf("%s.%s", name, json_key_at(v, i));
@@ -310,28 +562,51 @@ static int read_section(const struct reader *rd, const char *name, const struct 
     return 0;
 }
 
-static int read_type(const char *key, const struct json *v, const char *want, struct err *e)
+static int read_type(const struct reader *rd, const char *key, const struct json *v,
+                     const char *want, const char *other, struct err *e)
 {
-    return streq_null(json_get_string(v), want)
-               ? 0
-               : err_set(e, -EINVAL, "%s: must be \"%s\"", key, want);
+    const char *s = json_get_string(v);
+    int r = streq_null(s, want) || (other && streq_null(s, other))
+                ? 0
+                : err_set(e, -EINVAL, "must be \"%s\"", want);
+    return fail(rd, key, r, e);
+}
+
+static int read_document(const struct reader *rd, const struct json *doc, struct err *e)
+{
+    const struct option_table *t = rd->table;
+    int r = 0;
+    if (!json_is(doc, JSON_OBJECT)) {
+        r = err_set(e, -EINVAL, "must be a mapping of keys to values");
+        if (rd->goes_on) {
+            option_findings_add(rd->findings, true, "", e->text);
+        }
+        return rd->goes_on ? 0 : r;
+    }
+    for (size_t i = 0; r == 0 && i < json_count(doc); i++) {
+        const char *key = json_key_at(doc, i);
+        const struct json *v = json_at(doc, i);
+        r = streq(key, "apiVersion") ? read_type(rd, key, v, "v1", NULL, e)
+            : streq(key, "kind")     ? read_type(rd, key, v, t->kind, t->other_kind, e)
+                                     : read_key(rd, key, v, e);
+    }
+    return r;
 }
 
 int options_read(const struct option_table *t, void *config, const struct json *doc,
                  const char *dir, struct err *e)
 {
-    const struct reader rd = {t, config, dir};
-    int r =
-        json_is(doc, JSON_OBJECT) ? 0 : err_set(e, -EINVAL, "must be a mapping of keys to values");
-    for (size_t i = 0; r == 0 && i < json_count(doc); i++) {
-        const char *key = json_key_at(doc, i);
-        const struct json *v = json_at(doc, i);
-        r = streq(key, "apiVersion") ? read_type(key, v, "v1", e)
-            : streq(key, "kind")     ? read_type(key, v, t->kind, e)
-            : is_section(t, key)     ? read_section(&rd, key, v, e)
-                                     : read_key(&rd, key, v, e);
-    }
-    return r;
+    void *kept = t->findings ? (char *) config + t->findings : NULL;
+    const struct reader rd = {.table = t, .config = config, .dir = dir, .findings = kept};
+    return read_document(&rd, doc, e);
+}
+
+void options_check(const struct option_table *t, void *config, const struct json *doc,
+                   const char *dir, struct option_findings *f)
+{
+    struct err e = {0};
+    const struct reader rd = {t, config, dir, f, true};
+    (void) read_document(&rd, doc, &e);
 }
 
 /* ---- single values ---- */
@@ -339,13 +614,11 @@ int options_read(const struct option_table *t, void *config, const struct json *
 int options_set_flag(const struct option_table *t, void *config, const char *flag,
                      const char *value, struct err *e)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        if (t->rows[i].flag && streq(t->rows[i].flag, flag)) {
-            int r = option_set(&t->rows[i], config, value, e);
-            return r < 0 ? (err_prefix(e, "--%s", flag), r) : 0;
-        }
-    }
-    return err_set(e, -EINVAL, "--%.80s: unknown option", flag);
+    const struct option_row *row = find_flag(t, flag);
+    int r = row ? option_set(row, config, value, e) : 0;
+    return !row    ? err_set(e, -EINVAL, "--%.80s: unknown option", flag)
+           : r < 0 ? (err_prefix(e, "--%s", flag), r)
+                   : 0;
 }
 
 int options_set_path(const struct option_table *t, void *config, const char *path,
@@ -373,6 +646,9 @@ void options_init(const struct option_table *t, void *config)
 
 void options_done(const struct option_table *t, void *config)
 {
+    if (t->findings) {
+        option_findings_done((void *) ((char *) config + t->findings));
+    }
     for (size_t i = 0; i < t->n; i++) {
         const struct option_row *row = &t->rows[i];
         if (!row->size || row->type == OPTION_BOOL || row->type == OPTION_NUMBER ||

@@ -43,6 +43,7 @@ struct option_row {
     int64_t min, max;
     const char *choices; /* "sqlite etcd memory": values to choose from, or to complete. */
     const char *items;   /* Of a list, for errors: "CIDRs"; NULL: strings. */
+    bool files;          /* The items of a list are names of files. */
     const char *dflt;    /* As a flag would give it; NULL: none. */
     const char *unset;   /* In words, what is in effect if it is not given: "the host's name". */
     const char *example; /* For the sample file and errors, if there is no default. */
@@ -64,6 +65,20 @@ struct option_row {
 #define OPTION_MEMBER(type, member) \
     .offset = offsetof(type, member), .size = sizeof(((type *) NULL)->member)
 
+/* A key that other programs' files have under this name, and the row that it sets. */
+struct option_alias {
+    const char *path; /* "kubernetesMasterConfig.apiServerArguments.audit-log-path" */
+    const char *to;   /* "auditConfig.auditFilePath" */
+    bool seconds;     /* The value is a duration such as "1m30s"; the row has seconds. */
+};
+
+/* A key that is read without effect, and everything below it that has no row. */
+struct option_idle {
+    const char *path;
+    const char *why;   /* A sentence without a full stop: the reason, and what to do instead. */
+    const char *quiet; /* The value with which nothing is lost ("false"); NULL: none. */
+};
+
 struct option_table {
     const char *kind; /* "MasterConfig": the value of "kind" in the file. */
     const struct option_row *rows;
@@ -71,7 +86,30 @@ struct option_table {
     /* The file may have a number or a text in place of each other, and a text with commas in place
      * of a list. */
     bool any_scalar;
+    const char *other_kind;           /* A second value of "kind"; NULL: none. */
+    const struct option_alias *alias; /* End with a NULL path; NULL: none. */
+    const struct option_idle *idle;   /* The same. */
+    /* The section whose keys are flags of the table, with lists of their values; NULL: none. */
+    const char *arguments;
+    /* Of the struct option_findings in the caller's struct; 0: warnings are not kept. */
+    size_t findings;
 };
+
+/* One thing to say about a file. */
+struct option_finding {
+    bool is_error;
+    char *path; /* "networkConfig.mtu"; "": the whole file. */
+    char *text; /* The reason. */
+};
+
+/* What a file has that is wrong or has no effect, in the file's order.  Zero-initialize. */
+struct option_findings {
+    struct option_finding *list;
+    size_t n, cap;
+};
+void option_findings_add(struct option_findings *f, bool is_error, const char *path,
+                         const char *text);
+void option_findings_done(struct option_findings *f);
 
 /* Stores the defaults of all rows in '*config', whose other members stay as they are. */
 void options_init(const struct option_table *t, void *config);
@@ -80,9 +118,32 @@ void options_done(const struct option_table *t, void *config);
 
 /* Stores what the document sets.  Relative names of files are taken from 'dir' (NULL: they stay as
  * they are). -EINVAL names the key and the reason: "networkConfig.mtu: 70000 is not in 576-65535";
- * what was read before the error stays. */
+ * what was read before the error stays.  Keys without effect are added to the table's findings. */
 int options_read(const struct option_table *t, void *config, const struct json *doc,
                  const char *dir, struct err *e);
+/* The same, but goes on after an error, and adds all errors and warnings to 'f'. */
+void options_check(const struct option_table *t, void *config, const struct json *doc,
+                   const char *dir, struct option_findings *f);
+
+/* What the table says about a key of a file. */
+enum option_use {
+    OPTION_USE_NONE,      /* Nothing: the key is unknown. */
+    OPTION_USE_ROW,       /* It is the path of a row. */
+    OPTION_USE_ALIAS,     /* It stands for the path of a row. */
+    OPTION_USE_ARGUMENTS, /* Keys below it are flags. */
+    OPTION_USE_SECTION,   /* There are known keys below it. */
+    OPTION_USE_IDLE,      /* It is read without effect. */
+};
+struct option_place {
+    enum option_use use;
+    const struct option_row *row;     /* Of a row or alias. */
+    const struct option_alias *alias; /* Of an alias. */
+    const struct option_idle *idle;   /* Of a key without effect. */
+};
+struct option_place options_place(const struct option_table *t, const char *path);
+/* Whether a value of a key without effect is worth no warning: null, empty, or the value that the
+ * table calls quiet. */
+bool option_idle_is_quiet(const struct option_idle *idle, const struct json *v);
 /* Stores one value by its flag ("mtu") or path ("networkConfig.mtu").  -EINVAL: "--mtu: ..." or
  * "networkConfig.mtu: ...", also if there is no such row. */
 int options_set_flag(const struct option_table *t, void *config, const char *flag,

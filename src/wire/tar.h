@@ -4,8 +4,10 @@
 
 #include "base/str.h"
 
+#define TAR_NAME_MAX 100
+
 /* An entry: a file with 'data'; 'data' NULL: a link to 'link', or without that a folder.  'name'
- * has at most 100 bytes.  Times and owners are 0. */
+ * has at most TAR_NAME_MAX bytes.  Times and owners are 0. */
 struct tar_entry {
     const char *name;
     unsigned mode;

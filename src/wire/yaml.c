@@ -414,6 +414,104 @@ int yaml_parse(const char *text, size_t size, struct json **ret, struct err *e)
     return 0;
 }
 
+/* ---- lines ---- */
+
+/* A walk along the events, with the path of the node that begins. */
+struct finder {
+    struct {
+        bool map, key_next;
+        size_t index, size; /* Of the next item; of the container's own path. */
+    } level[JSON_MAX_DEPTH];
+    size_t depth;
+    struct strbuf path;
+    const char *target;
+    size_t best, line; /* Characters of the target that were found, and where. */
+};
+
+static void compare(struct finder *f, size_t line)
+{
+    size_t n = f->path.size;
+    const char *t = f->target;
+    if (n > f->best && !strncmp(t, strbuf_cstr(&f->path), n) &&
+        (!t[n] || t[n] == '.' || t[n] == '[')) {
+        f->best = n;
+        f->line = line;
+    }
+}
+
+/* A node begins; 'text' is a scalar's.  Returns false where the path cannot be followed. */
+static bool begin_node(struct finder *f, const char *text, size_t line, bool map, bool list)
+{
+    if (f->depth) {
+        size_t size = f->level[f->depth - 1].size;
+        CLEANUP_FREE char *above = xstrndup(strbuf_cstr(&f->path), size);
+        if (f->level[f->depth - 1].map && f->level[f->depth - 1].key_next) {
+            if (!text) {
+                return false;
+            }
+            strbuf_reset(&f->path);
+            strbuf_addf(&f->path, "%s%s%s", above, size ? "." : "", text);
+            compare(f, line);
+            f->level[f->depth - 1].key_next = false;
+            return true;
+        }
+        if (!f->level[f->depth - 1].map) {
+            strbuf_reset(&f->path);
+            strbuf_addf(&f->path, "%s[%zu]", above, f->level[f->depth - 1].index++);
+            compare(f, line);
+        }
+        f->level[f->depth - 1].key_next = f->level[f->depth - 1].map;
+    }
+    if ((map || list) && f->depth == JSON_MAX_DEPTH) {
+        return false;
+    }
+    if (map || list) {
+        f->level[f->depth].map = f->level[f->depth].key_next = map;
+        f->level[f->depth].index = 0;
+        f->level[f->depth++].size = f->path.size;
+    }
+    return true;
+}
+
+static bool follow(struct finder *f, const yaml_event_t *ev)
+{
+    bool map = ev->type == YAML_MAPPING_START_EVENT, list = ev->type == YAML_SEQUENCE_START_EVENT;
+    bool scalar = ev->type == YAML_SCALAR_EVENT;
+    if (ev->type == YAML_MAPPING_END_EVENT || ev->type == YAML_SEQUENCE_END_EVENT) {
+        f->depth -= f->depth > 0;
+        return true;
+    }
+    if (ev->type == YAML_DOCUMENT_END_EVENT || ev->type == YAML_ALIAS_EVENT ||
+        ev->type == YAML_STREAM_END_EVENT) {
+        return false;
+    }
+    return (!map && !list && !scalar) ||
+           begin_node(f, scalar ? (const char *) ev->data.scalar.value : NULL,
+                      ev->start_mark.line + 1, map, list);
+}
+
+size_t yaml_find_line(const char *text, size_t size, const char *path)
+{
+    struct finder f = {.path = STRBUF_INIT, .target = path};
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser)) {
+        abort();
+    }
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *) (text ? text : ""), size);
+    for (bool more = true; more;) {
+        yaml_event_t ev;
+        if (!yaml_parser_parse(&parser, &ev)) {
+            break;
+        }
+        more = follow(&f, &ev);
+        yaml_event_delete(&ev);
+    }
+    yaml_parser_delete(&parser);
+    strbuf_done(&f.path);
+    return f.line;
+}
+
 /* ---- writing ---- */
 
 /* Numbers with colons, as 12:30:45: base 60 in YAML 1.1. */

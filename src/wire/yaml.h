@@ -17,6 +17,9 @@
 int yaml_parse_all(const char *text, size_t size, struct json **ret_array, struct err *e);
 /* Exactly one document; an empty text is an empty object. */
 int yaml_parse(const char *text, size_t size, struct json **ret, struct err *e);
+/* The line, from 1, of the key or item at 'path' ("networkConfig.clusterNetworks[0].cidr") in the
+ * first document of 'text', or of the deepest one above it that is there; 0: there is none. */
+size_t yaml_find_line(const char *text, size_t size, const char *path);
 /* Appends 'v' as a block-style YAML document the way kubectl -o yaml does (sorted as given, strings
  * quoted when they would read as something else), but long lines are not folded.  Bytes that are
  * not UTF-8 become U+FFFD.  out->failed: it did not fit. */

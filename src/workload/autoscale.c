@@ -223,6 +223,7 @@ static int ask_metrics(const struct decision *d, const struct autoscale_input *i
     size_t failed = 0;
     int64_t most = 0;
     struct err first = {0};
+    const char *first_type = NULL;
     JSON_FOREACH (spec, metrics) {
         struct autoscale_metric m;
         struct err e = {0};
@@ -230,7 +231,10 @@ static int ask_metrics(const struct decision *d, const struct autoscale_input *i
         source = source ? source : json_get(spec, "containerResource");
         if (autoscale_metric_replicas(spec, in, d->current, tolerance(&up), tolerance(&down),
                                       d->now_ms, &m, &e) < 0) {
-            first = failed++ ? first : e;
+            if (!failed++) {
+                first = e;
+                first_type = json_get_text(spec, "type");
+            }
             continue;
         }
         json_append(shown, show_metric(spec, &m));
@@ -243,7 +247,7 @@ static int ask_metrics(const struct decision *d, const struct autoscale_input *i
     }
     json_set(json_ensure_object(d->o, "status"), "currentMetrics", shown);
     if (failed && (failed >= json_count(metrics) || most < d->current)) {
-        a->fail_reason = xstrdup("FailedGetResourceMetric");
+        a->fail_reason = xasprintf("FailedGet%sMetric", first_type);
         a->fail_text = xasprintf("invalid metrics (%zu invalid out of %zu), first error is: %s",
                                  failed, json_count(metrics), first.text);
         return -ENODATA;

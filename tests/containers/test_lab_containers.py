@@ -295,7 +295,8 @@ def test_nodes_have_a_runtime_and_images(own, pods):
         p = pods(node)
         assert p.cri("status")["runtime"] and own.node(node)["containerdPid"] > 0
         images = {tag: i for i in p.cri("list_images")["result"] for tag in i["tags"]}
-        assert set(images) == {"localhost/pause:1", "localhost/busybox:1", "localhost/busybox-user:1", "localhost/busybox-name:1"}
+        assert set(images) == {"localhost/pause:1", "localhost/busybox:1", "localhost/busybox-user:1", "localhost/busybox-name:1",
+                               "localhost/tenet-deployer:1"}
         assert images["localhost/pause:1"]["size"] < 1 << 20
         assert images["localhost/busybox-user:1"]["user"] == 1000 and images["localhost/busybox-name:1"]["username"] == "user"
 

@@ -38,6 +38,10 @@ TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [
 ENDING = {"metadata": {"labels": {"app": "web"}}, "spec": {"restartPolicy": "OnFailure", "containers": [
     {"name": "c", "image": "busybox"}]}}
 OWNER = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}
+# Its rule is for a group without kinds, so that no other test meets it.
+HOOK = {"name": "a.hooks.example", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
+        "clientConfig": {"service": {"namespace": "default", "name": "hook", "path": "/"}, "caBundle": "Y2E="},
+        "rules": [{"operations": ["CREATE"], "apiGroups": ["none.example"], "apiVersions": ["v1"], "resources": ["none"]}]}
 DEVICES = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example", "allocationMode": "ExactCount", "count": 1}}]}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
 
@@ -97,6 +101,17 @@ OBJECTS = [
     {"apiVersion": "extensions/v1", "kind": "Job", "spec": {"completions": 2, "template": ENDING}},
     {"apiVersion": "batch/v2alpha1", "kind": "ScheduledJob", "spec": {
         "schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": ENDING}}}},
+    {"apiVersion": "batch/v1beta1", "kind": "CronJob", "spec": {
+        "schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": ENDING}}}},
+    {"apiVersion": "apps/v1beta2", "kind": "DaemonSet", "spec": {"selector": OWNER["selector"], "template": TEMPLATE}},
+    {"apiVersion": "apps/v1beta2", "kind": "Deployment", "spec": OWNER},
+    {"apiVersion": "apps/v1beta2", "kind": "ReplicaSet", "spec": OWNER},
+    {"apiVersion": "apps/v1beta2", "kind": "StatefulSet", "spec": {**OWNER, "serviceName": "web"}},
+    {"apiVersion": "apps/v1beta1", "kind": "Deployment", "spec": {"template": TEMPLATE}},
+    {"apiVersion": "apps/v1beta1", "kind": "StatefulSet", "spec": {"template": TEMPLATE, "serviceName": "web"}},
+    {"apiVersion": "extensions/v1beta1", "kind": "DaemonSet", "spec": {"template": TEMPLATE}},
+    {"apiVersion": "extensions/v1beta1", "kind": "Deployment", "spec": {"template": TEMPLATE}},
+    {"apiVersion": "extensions/v1beta1", "kind": "ReplicaSet", "spec": {"template": TEMPLATE}},
     {"apiVersion": "batch/v1", "kind": "Job", "spec": {"completions": 3, "parallelism": 2, "backoffLimit": 4, "template": ENDING},
      "status": {"active": 1, "succeeded": 2, "startTime": "2024-01-02T03:04:05Z", "completionTime": "2024-01-02T03:05:05Z"}},
     {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": {
@@ -129,6 +144,8 @@ OBJECTS = [
     {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": {
         "driver": "d.example", "nodeName": "node1", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "gpu-0", "attributes": {"model": {"string": "x"}}, "capacity": {"memory": {"value": "8Gi"}}}]}},
+    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "webhooks": [HOOK]},
+    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "webhooks": [HOOK]},
     {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "spec": {
         "matchConstraints": {"resourceRules": [{"operations": ["CREATE"], "apiGroups": ["apps"], "apiVersions": ["v1"],
                                                 "resources": ["deployments"]}]},
@@ -184,6 +201,8 @@ OBJECTS = [
      "reason": "Started", "note": "It runs.", "type": "Normal", "reportingController": "c.example/c", "reportingInstance": "i",
      "regarding": {"kind": "Pod", "name": "web", "namespace": "default"},
      "series": {"count": 3, "lastObservedTime": "2024-01-02T03:04:06.000001Z"}},
+    {"apiVersion": "authorization.openshift.io/v1", "kind": "RoleBindingRestriction", "spec": {
+        "userrestriction": {"users": ["joe"], "groups": ["team"], "labels": [{"matchLabels": {"a": "b"}}]}}},
     {"apiVersion": "project.openshift.io/v1", "kind": "Project", "spec": {"finalizers": ["kubernetes"]},
      "metadata": {"annotations": {"openshift.io/display-name": "Red", "openshift.io/description": "red"}}},
     {"apiVersion": "template.openshift.io/v1", "kind": "Template", **PARAMETERIZED, "metadata": {"annotations": {
@@ -203,6 +222,22 @@ OBJECTS = [
     {"apiVersion": "user.openshift.io/v1", "kind": "Identity", "metadata": {"name": "ldap:joe"}, "providerName": "ldap",
      "providerUserName": "joe", "user": {"name": "joe", "uid": "7"}, "extra": {"email": "joe@example.com"}},
     {"apiVersion": "user.openshift.io/v1", "kind": "Group", "users": ["joe", "ann"]},
+    {"apiVersion": "oauth.openshift.io/v1", "kind": "OAuthClient", "secret": "s", "additionalSecrets": ["t"],
+     "respondWithChallenges": True, "redirectURIs": ["https://shop.example.com/back"], "grantMethod": "prompt",
+     "scopeRestrictions": [{"literals": ["user:info"]}, {"clusterRole": {"roleNames": ["view"], "namespaces": ["*"],
+                                                                         "allowEscalation": False}}],
+     "accessTokenMaxAgeSeconds": 60, "accessTokenInactivityTimeoutSeconds": 300},
+    {"apiVersion": "oauth.openshift.io/v1", "kind": "OAuthAccessToken",
+     "metadata": {"name": "sha256~AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"}, "clientName": "shop", "expiresIn": 86400,
+     "scopes": ["user:info", "role:view:red"], "redirectURI": "https://shop.example.com/back", "userName": "joe", "userUID": "7",
+     "inactivityTimeoutSeconds": 600},
+    {"apiVersion": "oauth.openshift.io/v1", "kind": "OAuthAuthorizeToken",
+     "metadata": {"name": "sha256~AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"}, "clientName": "shop", "expiresIn": 300,
+     "scopes": ["user:full"], "redirectURI": "https://shop.example.com/back", "state": "x", "userName": "joe", "userUID": "7",
+     "codeChallenge": "0123456789012345678901234567890123456789012", "codeChallengeMethod": "S256"},
+    {"apiVersion": "oauth.openshift.io/v1", "kind": "UserOAuthAccessToken", "clientName": "shop"},
+    {"apiVersion": "oauth.openshift.io/v1", "kind": "OAuthClientAuthorization", "metadata": {"name": "joe:shop"},
+     "clientName": "shop", "userName": "joe", "userUID": "7", "scopes": ["user:info"]},
     {"apiVersion": "user.openshift.io/v1", "kind": "UserIdentityMapping", "metadata": {"name": "ldap:ann"},
      "identity": {"name": "ldap:ann"}, "user": {"name": "ann"}},
     {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "books.example.org"},

@@ -26,7 +26,7 @@ SUCCESS = "--> Success"
 
 
 class PlayDeployers(PlayKubelet):
-    """Runs "tenet deployer" for pods of the image localhost/tenet:1; all other pods are played."""
+    """Runs "tenet deployer" for pods of the image of deployers; all other pods are played."""
 
     def __init__(self, project):
         self.project, self.lock = project, threading.Lock()
@@ -90,7 +90,7 @@ class PlayDeployers(PlayKubelet):
             self.write(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}",
                        self.status({"name": "lifecycle", "image": image}))
             return
-        if image != "localhost/tenet:1":
+        if not image.startswith("localhost/tenet-deployer:"):
             super().act(p)
             return
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"

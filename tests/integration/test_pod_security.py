@@ -123,6 +123,9 @@ def test_a_stricter_level_names_existing_pods_which_stay(c, red):
 def test_no_way_of_writing_gets_around_the_level(c, red):
     """The control is the same write of a pod that the level allows."""
     label(c, red, "enforce=restricted")
+    # These fill in what the level wants, so that fewer pods violate it.
+    for scc in ("restricted-v2", "nonroot-v2", "hostnetwork-v2"):
+        c.admin("DELETE", f"/apis/security.openshift.io/v1/securitycontextconstraints/{scc}")
     write(c, red, pod("p", CLOSED))
     ways = [("create",), ("create", "--dry-run=server"), ("apply",), ("apply", "--server-side"), ("apply", "--dry-run=server"),
             ("apply", "--server-side", "--dry-run=server"), ("create", "--save-config")]
@@ -182,5 +185,31 @@ def test_the_plug_in_can_be_disabled(tmp_path):
         wait_for("the service account", lambda: made.ask(
             made._admin, "GET", "/api/v1/namespaces/red/serviceaccounts/default")[0] == 200)
         made.admin("POST", "/api/v1/namespaces/red/pods", pod("x", {"privileged": True}), 201)
+    finally:
+        made.stop()
+
+
+def test_what_the_configuration_exempts_is_not_judged(tmp_path):
+    made = Cluster(str(tmp_path), extra={"podSecurity": {"exemptUsernames": ["root"], "exemptNamespaces": ["free"],
+                                                         "exemptRuntimeClasses": ["box"]},
+                                         "auditConfig": {"auditFilePath": str(tmp_path / "audit.log")}})
+    try:
+        for name in ("free", "held"):
+            made.namespace(name)
+            made.admin("PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": {LABEL + "enforce": "restricted"}}},
+                       headers={"Content-Type": "application/merge-patch+json"})
+        made.admin("POST", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "box"}, "handler": "box"}, 201)
+        made.bind(None, "all", "cluster-admin", user="root2")
+        other = made.user("root2")
+        wait_for("the right", lambda: made.ask(other, "GET", "/api/v1/namespaces")[0] == 200)
+
+        def create(who, ns, name, want, **spec):
+            return made.ask(who, "POST", f"/api/v1/namespaces/{ns}/pods", pod(name, **spec), want=want)
+        made.admin("POST", "/api/v1/namespaces/held/pods", pod("a"), 201)
+        create(other, "free", "b", 201)
+        create(other, "held", "c", 201, runtimeClassName="box")
+        assert "violates PodSecurity" in create(other, "held", "d", 403)["message"]
+        for why in ("user", "namespace", "runtimeClass"):
+            wait_for(why, lambda why=why: f'"pod-security.kubernetes.io/exempt":"{why}"' in (tmp_path / "audit.log").read_text())
     finally:
         made.stop()

@@ -12,7 +12,8 @@ from lab import run, wait_for, TENET
 from test_auth import Cluster
 
 SCCS = "/apis/security.openshift.io/v1/securitycontextconstraints"
-NAMES = ["anyuid", "hostaccess", "hostmount-anyuid", "hostnetwork", "nonroot", "privileged", "restricted"]
+NAMES = ["anyuid", "hostaccess", "hostmount-anyuid", "hostnetwork", "hostnetwork-v2", "nonroot", "nonroot-v2",
+         "privileged", "restricted", "restricted-v2"]
 RANGE, LEVEL = "openshift.io/sa.scc.uid-range", "openshift.io/sa.scc.mcs"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
@@ -20,7 +21,7 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 @pytest.fixture
 def c(tmp_path):
     made = Cluster(str(tmp_path))
-    wait_for("the default constraints", lambda: len(made.admin("GET", SCCS)["items"]) == 7)
+    wait_for("the default constraints", lambda: len(made.admin("GET", SCCS)["items"]) == 10)
     yield made
     made.stop(signal.SIGKILL)
 
@@ -100,7 +101,7 @@ def test_what_an_administrator_changed_survives_a_restart(c):
     before = {o["metadata"]["name"]: o for o in c.admin("GET", SCCS)["items"]}
     c.stop()
     c.start()
-    wait_for("the missing one", lambda: len(c.admin("GET", SCCS)["items"]) == 7)
+    wait_for("the missing one", lambda: len(c.admin("GET", SCCS)["items"]) == 10)
     after = {o["metadata"]["name"]: o for o in c.admin("GET", SCCS)["items"]}
     assert {n: o for n, o in after.items() if n != "nonroot"} == before
 
@@ -156,3 +157,22 @@ def test_masters_that_race_give_no_value_twice(etcd, tmp_path):
     finally:
         for m in masters:
             m.stop(signal.SIGKILL)
+
+
+def test_the_constraints_of_openshift_4_are_there_for_those_who_are_given_them(c):
+    """A pod of restricted-v2 keeps to the restricted standard of Kubernetes, without saying anything itself."""
+    c.admin("POST", "/api/v1/namespaces", {"metadata": {"name": "v2", "labels": {
+        "pod-security.kubernetes.io/enforce": "restricted"}}}, 201)
+    c.bind("v2", "ann", "edit", user="ann")
+    ann, pods = c.user("ann"), "/api/v1/namespaces/v2/pods"
+    wait_for("the account", lambda: c.ask(c._admin, "GET", "/api/v1/namespaces/v2/serviceaccounts/default")[0] == 200)
+    wait_for("ann's right", lambda: c.ask(ann, "GET", pods)[0] == 200)
+    assert "violates PodSecurity" in c.ask(ann, "POST", pods, pod("a"), want=403)["message"]
+    c.bind("v2", "use", "system:openshift:scc:restricted-v2", user="ann")
+    made = c.ask(ann, "POST", pods, pod("b"), want=201)
+    assert made["metadata"]["annotations"]["openshift.io/scc"] == "restricted-v2"
+    security = made["spec"]["containers"][0]["securityContext"]
+    assert security["capabilities"] == {"drop": ["ALL"]} and security["allowPrivilegeEscalation"] is False
+    assert made["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    adds = {"containers": [{"name": "c", "image": "i", "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}]}
+    c.ask(ann, "POST", pods, pod("c", **adds), want=403)

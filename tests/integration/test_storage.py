@@ -250,6 +250,38 @@ def test_a_volume_by_name_must_suit(p):
     p.bound("fits", "v")
 
 
+# The table of the older documents: what each kind of storage can do.
+MODES = {
+    "awsElasticBlockStore": ({"volumeID": "v"}, "RWO"),
+    "azureFile": ({"shareName": "s", "secretName": "s", "secretNamespace": "red"}, "RWO ROX RWX"),
+    "azureDisk": ({"diskName": "d", "diskURI": "https://d.example/d"}, "RWO"),
+    "rbd": ({"monitors": ["192.0.2.1"], "image": "i"}, "RWO ROX"),
+    "fc": ({"targetWWNs": ["500a0981891b8dc5"], "lun": 1}, "RWO ROX"),
+    "gcePersistentDisk": ({"pdName": "d"}, "RWO"),
+    "glusterfs": ({"endpoints": "g", "path": "v"}, "RWO ROX RWX"),
+    "hostPath": ({"path": "/tmp"}, "RWO"),
+    "iscsi": ({"targetPortal": "192.0.2.1", "iqn": "iqn.2026-01.example:d", "lun": 0}, "RWO ROX"),
+    "nfs": ({"path": "/tmp", "server": "192.0.2.1"}, "RWO ROX RWX"),
+    "cinder": ({"volumeID": "v"}, "RWO"),
+}
+LONG = {"RWO": "ReadWriteOnce", "ROX": "ReadOnlyMany", "RWX": "ReadWriteMany"}
+
+
+@pytest.mark.parametrize("kind", MODES)
+def test_a_kind_of_storage_serves_the_modes_that_its_volume_has(p, kind):
+    source, modes = MODES[kind]
+    for short, mode in LONG.items():
+        name = f"{kind.lower()}-{short.lower()}"
+        p.kubectl("create", user=None, input=volume(name, modes=[LONG[m] for m in modes.split()], source={kind: source}))
+        p.kubectl("create", input=claim(name, modes=[mode], volumeName=name))
+        if short in modes:
+            p.bound(name, name)
+        else:
+            assert "access mode" in p.event(name, "VolumeMismatch").lower()
+    row = p.kubectl("get", "pv", f"{kind.lower()}-rwo", "--no-headers", user=None).split()
+    assert row[2] == ",".join(modes.split())
+
+
 # ---- the life of a volume ----
 
 def test_a_released_volume_keeps_its_data_and_takes_no_claim(p):

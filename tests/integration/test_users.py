@@ -97,7 +97,7 @@ def test_each_user_asks_for_itself(plain):
     assert account["metadata"]["name"] == "system:serviceaccount:default:default" and account["metadata"]["uid"]
     assert account["groups"] == ["system:authenticated", "system:serviceaccounts", "system:serviceaccounts:default"]
     assert self_of(c) == ("root", ["system:authenticated", "system:masters"])
-    assert self_of(c, headers={"Impersonate-User": "jane"}) == ("jane", ["system:authenticated", "team"])
+    assert self_of(c, headers={"Impersonate-User": "jane"}) == ("jane", ["system:authenticated", "system:authenticated:oauth", "team"])
     assert self_of(c, headers={"Impersonate-User": "jane", "Impersonate-Group": "x"}) == ("jane", ["system:authenticated", "x"])
     assert c.ask(None, "GET", f"{USERS}/~")[0] == 403
     # Of others nothing is told, and nothing is made under this name.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random histories of a Deployment and a StatefulSet: they are scaled and changed, pods and nodes die, masters are killed and
-paused.  Whatever one list shows, it keeps the bounds of the rollout; and in the end all is as desired.
+"""Random histories of a Deployment, a StatefulSet and a DeploymentConfig, whose rollouts the controllers do: they are scaled and
+changed, a quota refuses pods in the middle, pods and nodes die, masters are killed and paused.  Whatever one list shows, it keeps
+the bounds of the rollout; and in the end all is as desired.
 
 TENET_HISTORIES=N makes N rounds; TENET_SEED repeats a history.
 """
@@ -14,6 +15,9 @@ from playkubelet import PlayKubelet
 from test_scheduler import kubelet_node
 
 APPS, PODS = "/apis/apps/v1/namespaces/default/", "/api/v1/namespaces/default/pods"
+CONFIGS = "/apis/apps.openshift.io/v1/namespaces/default/deploymentconfigs"
+CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"
+QUOTA = "/api/v1/namespaces/default/resourcequotas/pods"
 STRATEGIC = {"Content-Type": "application/strategic-merge-patch+json"}
 MERGE = {"Content-Type": "application/merge-patch+json"}
 ROUNDS = int(os.environ.get("TENET_HISTORIES", 5))
@@ -30,18 +34,21 @@ class World:
     def __init__(self, tmp, rng):
         self.rng, self.broken_by_us = rng, False
         self.etcd = Etcd(tmp)
-        self.masters = [Master(tmp, f"tenet{i}", self.etcd, ttl=3) for i in range(2)]
+        self.masters = [Master(tmp, f"tenet{i}", self.etcd, ttl=3, kubernetesMasterConfig={"deployInProcess": True}) for i in range(2)]
         for m in self.masters:
             m.wait_ready()
         for i in range(3):
             self.add_node(f"n{i}")
         self.want("POST", "/api/v1/namespaces", namespace("kube-node-lease"))
+        self.want("POST", QUOTA.rpartition("/")[0], self.quota(1000))
         self.replicas, self.image, self.version = 5, "web:0", 0
         self.want("POST", APPS + "deployments", {"metadata": {"name": "web"}, "spec": {
             "replicas": self.replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template("web", self.image),
             "strategy": {"rollingUpdate": {"maxSurge": SURGE, "maxUnavailable": UNAVAILABLE}}}})
         self.want("POST", APPS + "statefulsets", {"metadata": {"name": "db"}, "spec": {
             "replicas": 3, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}}, "template": template("db", self.image)}})
+        self.want("POST", CONFIGS, {"metadata": {"name": "dc"}, "spec": {"replicas": 2, "template": template("dc", self.image), "strategy": {
+            "type": "Rolling", "rollingParams": {"timeoutSeconds": 600}}}})
         self.begin_round()
         self.kubelet = PlayKubelet(self.call)
 
@@ -94,6 +101,21 @@ class World:
         self.want("PATCH", APPS + "deployments/web", patch, STRATEGIC)
         if not image.startswith("broken"):
             self.want("PATCH", APPS + "statefulsets/db", patch, STRATEGIC)
+            self.want("PATCH", CONFIGS + "/dc", patch, STRATEGIC)
+
+    def refuse(self):
+        """A change while a quota gives no room, and masters that die meanwhile; then there is room."""
+        pods = len(self.want("GET", PODS)["items"])
+        self.want("PUT", QUOTA, self.quota(pods + self.rng.randint(0, 1)))
+        self.change()
+        for _ in range(self.rng.randint(0, 2)):
+            self.kill_master()
+        self.watch_for(self.rng.choice((0, 0.5, 2)))
+        self.want("PUT", QUOTA, self.quota(1000))
+
+    @staticmethod
+    def quota(pods):
+        return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods"}, "spec": {"hard": {"count/pods": str(pods)}}}
 
     def kill_pod(self):
         self.killed = True
@@ -135,7 +157,7 @@ class World:
             return None
         living = [p for p in answer["items"] if not p["metadata"].get("deletionTimestamp")
                   and p.get("status", {}).get("phase") not in ("Succeeded", "Failed")]
-        web, db = ([p for p in living if p["metadata"]["labels"]["app"] == app] for app in ("web", "db"))
+        web, db, dc = ([p for p in living if p["metadata"]["labels"]["app"] == app] for app in ("web", "db", "dc"))
         ready = [p for p in web if any(c["type"] == "Ready" and c["status"] == "True" for c in p.get("status", {}).get("conditions", []))]
         for p in answer["items"]:
             controllers = [o for o in p["metadata"].get("ownerReferences", []) if o.get("controller")]
@@ -145,7 +167,9 @@ class World:
             assert len(ready) >= self.least - UNAVAILABLE, f"{len(ready)} ready of at least {self.least} less {UNAVAILABLE}"
         names = [p["metadata"]["name"] for p in db]
         assert len(names) == len(set(names)) and set(names) <= {f"db-{i}" for i in range(3)}, names
-        return web, db, ready
+        # A fourth of two pods, rounded up, may come before others go; an older rollout that is cancelled may have as many.
+        assert len(dc) <= 6, [p["metadata"]["name"] for p in dc]
+        return web, db, dc, ready
 
     settled_once = False
 
@@ -159,23 +183,29 @@ class World:
         seen = self.look()
         if seen is None:
             return False
-        web, db, ready = seen
-        images = [p["spec"]["containers"][0]["image"] for p in web + db]
-        return len(ready) == len(web) == self.replicas and len(db) == 3 and set(images) == {self.image}
+        web, db, dc, ready = seen
+        images = [p["spec"]["containers"][0]["image"] for p in web + db + dc]
+        return len(ready) == len(web) == self.replicas and len(db) == 3 and len(dc) == 2 and set(images) == {self.image}
 
     def left(self):
         """What should not be there.  Sets without pods are history; every pod belongs to a set that exists, and the sets to the
         Deployment.  Failed pods of a ReplicaSet stay until there are many, as in Kubernetes."""
         sets, deployment = self.want("GET", APPS + "replicasets")["items"], self.want("GET", APPS + "deployments/web")
         uids = {s["metadata"]["uid"] for s in sets} | {self.want("GET", APPS + "statefulsets/db")["metadata"]["uid"]}
+        controllers, config = self.want("GET", CONTROLLERS)["items"], self.want("GET", CONFIGS + "/dc")
+        uids |= {c["metadata"]["uid"] for c in controllers}
         pods = self.want("GET", PODS)["items"]
+        sizes = {c["metadata"]["name"]: c["spec"]["replicas"] for c in controllers}
+        latest = f"dc-{config['status']['latestVersion']}"
         wrong = [f"{s['metadata']['name']} is of {s['metadata']['ownerReferences']}" for s in sets
                  if s["metadata"]["ownerReferences"][0]["uid"] != deployment["metadata"]["uid"]]
         wrong += [f"{p['metadata']['name']} has no owner" for p in pods if p["metadata"]["ownerReferences"][0]["uid"] not in uids]
+        if {name for name, n in sizes.items() if n} != {latest} or sizes[latest] != 2:
+            wrong.append(f"the controllers want {sizes}, and the latest is {latest}")
         if sum(s["spec"]["replicas"] for s in sets) != self.replicas:
             wrong.append(f"the sets want {[(s['metadata']['name'], s['spec']['replicas']) for s in sets]}, not {self.replicas}")
         living = [p["metadata"]["name"] for p in pods if p.get("status", {}).get("phase") != "Failed"]
-        if len(living) != self.replicas + 3:
+        if len(living) != self.replicas + 3 + 2:
             wrong.append(f"pods: {living}")
         return wrong
 
@@ -190,7 +220,7 @@ def test_histories_keep_the_bounds_and_end_as_desired(tmp_path):
         for _ in range(ROUNDS):
             world.settled_once = True
             world.begin_round()
-            gentle, rough = [world.scale, world.change, world.kill_master, world.pause_master], [world.kill_pod, world.kill_node]
+            gentle, rough = [world.scale, world.change, world.refuse, world.kill_master, world.pause_master], [world.kill_pod, world.kill_node]
             for _ in range(world.rng.randint(2, 4)):
                 world.rng.choice(gentle if world.rng.random() < 0.7 else gentle + rough)()
                 world.watch_for(world.rng.choice((0, 0.1, 0.5)))

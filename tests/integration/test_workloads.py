@@ -86,6 +86,32 @@ def workload(kind, name="web", image="web", **spec):
 
 # ---- sets ----
 
+# The example of the older documents.
+FRONTEND = {"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "frontend-1"}, "spec": {
+    "replicas": 1, "selector": {"name": "frontend"}, "template": {"metadata": {"labels": {"name": "frontend"}}, "spec": {
+        "containers": [{"image": "openshift/hello-openshift", "name": "helloworld", "ports": [
+            {"containerPort": 8080, "protocol": "TCP"}]}], "restartPolicy": "Always"}}}}
+
+
+def test_the_example_of_the_documents(p):
+    p.kubectl("create", input=FRONTEND)
+    pod, = wait_for("its pod", lambda: p.pods("name=frontend"))
+    assert pod["metadata"]["name"].startswith("frontend-1-") and pod["spec"]["restartPolicy"] == "Always"
+    assert pod["spec"]["containers"][0]["ports"] == [{"containerPort": 8080, "protocol": "TCP"}]
+    # The name in the label has at most 63 characters, also when parameters of a template make it.
+    template = {"apiVersion": "template.openshift.io/v1", "kind": "Template", "metadata": {"name": "t"},
+                "parameters": [{"name": "NAME", "value": "f" * 64}], "objects": [
+                    {"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "frontend-2"}, "spec": {
+                        "replicas": 0, "selector": {"name": "${NAME}"}, "template": {
+                            "metadata": {"labels": {"name": "${NAME}"}}, "spec": {"containers": [{"name": "c", "image": "web"}]}}}}]}
+    processed = p.call("POST", "/apis/template.openshift.io/v1/namespaces/red/processedtemplates", template)
+    made, = processed["objects"]
+    assert "must be no more than 63" in p.kubectl("create", input=made, fails=True)
+    made["spec"]["selector"] = made["spec"]["template"]["metadata"]["labels"] = {"name": "f" * 63}
+    p.kubectl("create", input=made)
+    p.kubectl("delete", "rc", "frontend-1", "frontend-2")
+
+
 @pytest.mark.parametrize("kind", ("ReplicationController", "ReplicaSet"))
 def test_a_number_of_pods_is_kept(p, kind):
     p.kubectl("create", input=workload(kind, replicas=3))

@@ -124,14 +124,13 @@ def jobs(c):
     p = c.p
     assert c.run("create", "job", "once", "--image=done") == "job.batch/once created\n"
     assert c.run("wait", "job/once", "--for=condition=complete", "--timeout=60s") == "job.batch/once condition met\n"
-    if not c.old:
-        assert c.run("create", "cronjob", "yearly", "--image=done", "--schedule=0 0 1 1 *") == \
-            "cronjob.batch/yearly created\n"
-        assert c.run("create", "job", "byhand", "--from=cronjob/yearly") == "job.batch/byhand created\n"
-        c.run("wait", "job/byhand", "--for=condition=complete", "--timeout=60s")
-        assert p.get("job", "byhand")["metadata"]["ownerReferences"][0]["name"] == "yearly"
-        c.run("delete", "cronjob", "yearly")
-        wait_for("its Job to go", lambda: "byhand" not in [x["metadata"]["name"] for x in p.get("job")["items"]])
+    assert c.run("create", "cronjob", "yearly", "--image=done", "--schedule=0 0 1 1 *") == \
+        "cronjob.batch/yearly created\n"
+    assert c.run("create", "job", "byhand", "--from=cronjob/yearly") == "job.batch/byhand created\n"
+    c.run("wait", "job/byhand", "--for=condition=complete", "--timeout=60s")
+    assert p.get("job", "byhand")["metadata"]["ownerReferences"][0]["name"] == "yearly"
+    c.run("delete", "cronjob", "yearly")
+    wait_for("its Job to go", lambda: "byhand" not in [x["metadata"]["name"] for x in p.get("job")["items"]])
     c.run("create", "job", "bad", "--image=fail:3")
     c.run("patch", "job", "bad", "-p", '{"spec":{"backoffLimit":0}}', "--type=merge")
     c.run("wait", "job/bad", "--for=condition=failed", "--timeout=60s")
@@ -178,6 +177,26 @@ def earlier_names(c):
     wait_for("its pod to go", lambda: pod["metadata"]["name"] not in [x["metadata"]["name"] for x in p.get("pods")["items"]])
     c.run("delete", "scheduledjobs", "yearly")
     assert not p.get("cronjobs")["items"]
+    # As OpenShift 3 wrote it: the selector and the limits come from the version.
+    old = workload("Deployment", replicas=2)
+    old["apiVersion"] = "extensions/v1beta1"
+    del old["spec"]["selector"]
+    c.create(old)
+    rolled_out(c, "deployment/web")
+    made = p.get("deployments.apps", "web")
+    assert made["apiVersion"] == "apps/v1" and made["spec"]["selector"] == {"matchLabels": {"app": "web"}}
+    assert made["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 1}
+    assert p.get("deployments.v1beta1.extensions", "web")["metadata"]["uid"] == made["metadata"]["uid"]
+    assert p.get("deployments.v1beta2.apps", "web")["apiVersion"] == "apps/v1beta2"
+    # Through the older path: a scale, and the images back.
+    c.run("set", "image", "deployment/web", "c=web:2")
+    rolled_out(c, "deployment/web")
+    if not c.ours:
+        c.run("scale", "deployments.v1beta1.extensions/web", "--replicas=1")
+        assert p.get("deployments", "web")["spec"]["replicas"] == 1
+    c.run("rollout", "undo", "deployment/web")
+    rolled_out(c, "deployment/web")
+    assert set(p.images("app=web")) == {"web"}
 
 
 def deletions(c):

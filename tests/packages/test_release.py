@@ -101,7 +101,7 @@ def test_the_bill_of_materials_names_each_file_and_each_library():
     assert {ids[i]["name"] for kind, i in relations if kind == "STATIC_LINK"} == {"musl-dev-static"}
 
 
-@pytest.mark.parametrize("name,user", [("tenet-master", "65532:65532"), ("tenet-node", "0:0")])
+@pytest.mark.parametrize("name,user", [("tenet-master", "65532:65532"), ("tenet-deployer", "65532:65532"), ("tenet-node", "0:0")])
 def test_an_image_is_whole_and_its_program_runs_with_nothing_beside_it(name, user, tmp_path):
     with tarfile.open(next(RELEASE.glob(f"{name}_{VERSION}_*.oci.tar"))) as t:
         content = {m.name: t.extractfile(m).read() for m in t.getmembers() if m.isfile()}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/access/attributes.h"
 
+#include "api/legacy.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -77,9 +78,10 @@ static bool parse_group(struct attributes *a, struct reader *r)
     const char *root = segment(r);
     if (streq(root, "apis")) {
         a->group = segment(r);
-    } else if (!streq(root, "api")) {
+    } else if (!streq(root, "api") && !streq(root, "oapi")) {
         return false;
     }
+    a->legacy = streq(root, "oapi");
     a->version = segment(r);
     return *r->at == '/' && r->at[1];
 }
@@ -98,21 +100,45 @@ static void parse_namespace(struct attributes *a, struct reader *r)
     }
 }
 
+/* Gives a resource in its older form the group that it has now.  A resource of /oapi that no group
+ * has keeps the core group, where it is refused or not found. */
+static void find_group(struct attributes *a)
+{
+    const char *core = !*a->group && !a->legacy ? api_legacy_core_group(a->resource) : NULL;
+    const char *own = a->legacy ? api_legacy_group(a->resource) : core;
+    a->legacy |= core != NULL;
+    a->group = own ? own : a->group;
+}
+
+/* A rollback is a resource of its own in the older form, and names the object in its body. */
+static bool is_older_rollback(const struct attributes *a)
+{
+    return a->legacy && streq(a->resource, "deploymentconfigrollbacks");
+}
+
 static void parse_resource(struct attributes *a, struct reader *r)
 {
     a->resource = segment(r);
     if (streq(a->resource, "namespaces") && *r->at == '/' && r->at[1]) {
         parse_namespace(a, r);
     }
+    bool rollback = is_older_rollback(a);
+    a->resource = rollback ? "deploymentconfigs" : a->resource;
+    find_group(a);
     bool project = streq(a->resource, "projects") && streq(a->group, "project.openshift.io");
     bool itself = project || (streq(a->resource, "namespaces") && !a->in_namespace);
     a->name = segment(r);
     a->subresource = segment(r);
+    if (rollback) {
+        a->malformed = *a->name != '\0';
+        a->name = none;
+        a->subresource = "rollback";
+    }
     if (streq(a->subresource, "proxy")) {
         a->rest = r->at; /* "/" alone, or "" */
         r->at += strlen(r->at);
     }
-    a->malformed = *r->at == '/' && r->at[1];
+    a->malformed |= *r->at == '/' && r->at[1];
     if (itself && !a->in_namespace) {
         /* A namespace is within itself: a right granted in it covers the Namespace object, too. */
         a->namespace = a->name;

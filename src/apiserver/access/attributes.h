@@ -10,9 +10,12 @@
 #include "base/macro.h"
 
 struct attributes {
-    bool is_resource;      /* Otherwise only 'verb' and 'path' are meaningful. */
-    bool in_namespace;     /* The path has "namespaces/NAMESPACE/" before the resource. */
-    bool malformed;        /* An empty segment, or more segments than a resource's path has. */
+    bool is_resource;  /* Otherwise only 'verb' and 'path' are meaningful. */
+    bool in_namespace; /* The path has "namespaces/NAMESPACE/" before the resource. */
+    bool malformed;    /* An empty segment, or more segments than a resource's path has. */
+    /* The path is /oapi/v1/... (api/legacy.h), or that of such a resource in /api/v1; 'group' is
+     * the resource's own. */
+    bool legacy;
     bool name_is_demanded; /* 'name' comes from the field selector of a list or watch. */
     /* "get", "list", ...; for a path that is no resource, the method in lower case. */
     const char *verb;

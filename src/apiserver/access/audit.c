@@ -307,12 +307,17 @@ static bool is_token(const char *name, size_t n)
     return (n == sizeof key - 1 && memcmp(name, key, n) == 0) || memchr(name, '%', n);
 }
 
-/* Path and query, with tokens redacted. */
-static struct json *uri(const struct http_exchange *x)
+/* Path and query, with tokens redacted.  A client older than OpenShift 4.6 may name a token's object
+ * by the token itself: 'a' has the object's name then. */
+static struct json *uri(const struct http_exchange *x, const struct attributes *a)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
     const char *p = http_query_raw(x);
-    strbuf_adds(&b, http_path(x));
+    if (a->is_resource && strstr(a->resource, "oauth") && *a->name && !a->name_is_demanded) {
+        strbuf_addf(&b, "/apis/%s/%s/%s/%s", a->group, a->version, a->resource, a->name);
+    } else {
+        strbuf_adds(&b, http_path(x));
+    }
     for (char sep = '?'; *p; sep = '&') {
         size_t n = strcspn(p, "&"), name = strcspn(p, "&=");
         strbuf_addc(&b, sep);
@@ -362,7 +367,7 @@ struct audit_event *audit_begin(struct audit_log *log, struct http_exchange *x, 
     json_set_string(o, "level", audit_level_names[d.level]);
     json_set_string(o, "auditID", id);
     json_set_string(o, "stage", "");
-    json_set(o, "requestURI", uri(x));
+    json_set(o, "requestURI", uri(x, a));
     json_set_string(o, "verb", a->verb);
     json_set(o, "user", user ? user_object(user) : json_object());
     const char *peer = http_peer(x), *agent = http_header(x, "user-agent");

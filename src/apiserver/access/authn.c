@@ -4,6 +4,7 @@
 #include "apiserver/access/authn.h"
 
 #include "apiserver/access/token.h"
+#include "base/base64.h"
 #include "base/timeutil.h"
 
 #include <strings.h>
@@ -30,6 +31,35 @@ int authn_bearer(const char *header, const char **ret)
     }
     *ret = header;
     return 0;
+}
+
+/* The token of a WebSocket's protocol "base64url.bearer.authorization.k8s.io.TOKEN", by which
+ * browsers send it (Kubernetes' pkg/authentication/request/websocket); '*b' gets it.  -ENOENT: none
+ * is there; -EINVAL: it is no token, or there are several. */
+static int websocket_token(const struct http_exchange *x, struct strbuf *b)
+{
+    static const char prefix[] = "base64url.bearer.authorization.k8s.io.";
+    const char *upgrade = http_header(x, "upgrade"), *name, *value;
+    bool found = false;
+    if (!upgrade || strcasecmp(upgrade, "websocket") != 0) {
+        return -ENOENT;
+    }
+    for (size_t i = 0; http_header_at(x, i, &name, &value); i++) {
+        while (strcasecmp(name, "sec-websocket-protocol") == 0 && *value) {
+            value += strspn(value, ", \t");
+            size_t n = strcspn(value, ", \t");
+            if (n >= sizeof prefix - 1 && strncmp(value, prefix, sizeof prefix - 1) == 0) {
+                if (found ||
+                    base64url_decode(value + sizeof prefix - 1, n - (sizeof prefix - 1), b) < 0) {
+                    return -EINVAL;
+                }
+                found = true;
+            }
+            value += n;
+        }
+    }
+    /* A token has no NUL; a shorter text must not stand for the whole. */
+    return !found ? -ENOENT : !b->size || strlen(strbuf_cstr(b)) != b->size ? -EINVAL : 0;
 }
 
 bool secret_equal(const char *a, size_t a_size, const char *b, size_t b_size)
@@ -72,6 +102,13 @@ int authn_request(struct security *s, const struct http_exchange *x, struct user
     int r = authn_bearer(http_header(x, "authorization"), &token);
     if (r == -EINVAL) {
         return err_set(e, -EPERM, "the Authorization header has no bearer token");
+    }
+    CLEANUP_STRBUF struct strbuf offered = STRBUF_INIT;
+    if (!token && (r = websocket_token(x, &offered)) != -ENOENT) {
+        if (r < 0) {
+            return err_set(e, -EPERM, "the WebSocket's protocol has no bearer token");
+        }
+        token = strbuf_cstr(&offered);
     }
     if (!http_is_tls(x)) {
         if (!token || !s->loopback_token ||

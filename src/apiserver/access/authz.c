@@ -4,6 +4,7 @@
 #include "apiserver/access/authz.h"
 
 #include "apiserver/access/node_authz.h"
+#include "apiserver/access/scopes.h"
 
 #include "base/map.h"
 
@@ -17,7 +18,13 @@ static bool is_probe(const struct attributes *a)
 bool authz_allows(struct security *s, const struct user_info *u, const struct attributes *a,
                   struct strbuf *why)
 {
-    if (s->always_allow || user_in_group(u, GROUP_MASTERS) || is_probe(a)) {
+    if (is_probe(a)) {
+        return true;
+    }
+    if (!scopes_allow(s->rbac, u, a, why)) {
+        return false;
+    }
+    if (s->always_allow || user_in_group(u, GROUP_MASTERS)) {
         return true;
     }
     const char *node = user_node(u);

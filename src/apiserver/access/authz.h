@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Authorization: system:masters may do everything, a node may use the objects that concern it, and
- * all users have the rights that RBAC gives them. */
+ * all users have the rights that RBAC gives them.  The scopes of an OAuth token limit all of these
+ * (scopes.h). */
 #pragma once
 
 #include "apiserver/access/security.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apiserver/access/security.h"
 
+#include "apiserver/access/oauth_token.h"
+
 struct json *security_object(const struct security *s, const char *group, const char *plural,
                              const char *ns, const char *name)
 {
@@ -65,6 +67,9 @@ void security_changed(struct security *s, const struct cache_kind *ck, const str
         members_free(s->members);
         s->members = members_new();
         feed_all(s, s->groups);
+        smap_clear(&s->oauth_tokens);
+    } else if (ck == s->tokens && !ev->new) {
+        oauth_token_forget(s, ev->old->key);
     } else if (ck == s->roles || ck == s->cluster_roles || ck == s->role_bindings ||
                ck == s->cluster_role_bindings || ck == s->groups) {
         s->generation++;
@@ -101,6 +106,7 @@ struct security *security_new(struct cache *c, const struct apiserver_security *
     s->rbac = rbac_new();
     s->members = members_new();
     smap_init(&s->visible, NULL);
+    smap_init(&s->oauth_tokens, oauth_token_kept_free);
     s->master = user_new("system:admin");
     user_add_group(s->master, GROUP_MASTERS);
     user_add_group(s->master, GROUP_AUTHENTICATED);
@@ -111,6 +117,8 @@ struct security *security_new(struct cache *c, const struct apiserver_security *
     s->role_bindings = cache_find(c, api_kind_find(rbac, "v1", "rolebindings"));
     s->cluster_role_bindings = cache_find(c, api_kind_find(rbac, "v1", "clusterrolebindings"));
     s->groups = cache_find(c, api_kind_find("user.openshift.io", "v1", "groups"));
+    s->users = cache_find(c, api_kind_find("user.openshift.io", "v1", "users"));
+    s->tokens = cache_find(c, api_kind_find("oauth.openshift.io", "v1", "oauthaccesstokens"));
     s->subscriber = (struct cache_subscriber){
         .rank = CACHE_RANK_ACCESS, .ctx = s, .changed = on_changed, .loaded = on_loaded};
     cache_subscribe(c, &s->subscriber);
@@ -129,6 +137,7 @@ struct security *security_free(struct security *s)
         rbac_free(s->rbac);
         members_free(s->members);
         smap_done(&s->visible);
+        smap_done(&s->oauth_tokens);
         user_unref(s->master);
         user_unref(s->nobody);
         free(s);

@@ -29,11 +29,13 @@ struct security {
     struct user_info *nobody; /* system:anonymous. */
     struct rbac *rbac;
     struct members *members;
-    uint64_t generation; /* Incremented when a role, binding or group changes. */
-    struct smap visible; /* Cached answers (visible.h), by user and kind; borrowed. */
+    uint64_t generation;      /* Incremented when a role, binding or group changes. */
+    struct smap visible;      /* Cached answers (visible.h), by user and kind; borrowed. */
+    struct smap oauth_tokens; /* What is kept of OAuth tokens (oauth_token.h), by object's name. */
     struct cache_subscriber subscriber;
     const struct cache_kind *roles, *cluster_roles, *role_bindings, *cluster_role_bindings;
-    const struct cache_kind *groups;
+    const struct cache_kind *groups, *users;
+    const struct cache_kind *tokens; /* OAuthAccessTokens. */
 };
 
 /* 'cfg' NULL: all requests are fully trusted. */

@@ -7,9 +7,11 @@
 #include "apiserver/access/token.h"
 
 #include "apiserver/access/authn.h"
+#include "apiserver/access/oauth_token.h"
 #include "base/base64.h"
 #include "base/random.h"
 #include "base/timeutil.h"
+#include "oauth/token.h"
 
 #include <stdio.h>
 
@@ -242,14 +244,16 @@ int token_authenticate(struct security *s, const char *token, const struct json 
     CLEANUP(jwt_done) struct jwt t = {.signature = STRBUF_INIT};
     CLEANUP(json_free) struct json *list = NULL;
     struct err why = {0};
-    if (is_bootstrap(token) || !s->keys || jwt_parse(token, &t, &why) < 0) {
-        /* Bootstrap tokens have no audiences of their own: they are valid for the API server. */
+    bool oauth = oauth_token_has_form(token);
+    if (oauth || is_bootstrap(token) || !s->keys || jwt_parse(token, &t, &why) < 0) {
+        /* OAuth and bootstrap tokens have no audiences of their own: they are valid for the API
+         * server. */
         CLEANUP(json_free) struct json *us = json_string(s->issuer);
         list = audiences_of(s, us, audiences);
-        if (!is_bootstrap(token) || !list) {
+        if ((!oauth && !is_bootstrap(token)) || !list) {
             return refuse(e, why.code ? why.text : "not a token of ours");
         }
-        int r = bootstrap(s, token, now_ms, ret, e);
+        int r = (oauth ? oauth_token_authenticate : bootstrap)(s, token, now_ms, ret, e);
         if (r == 0 && ret_audiences) {
             *ret_audiences = TAKE(list);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens of service accounts and bootstrap tokens. */
+/* Bearer tokens: those of service accounts, bootstrap tokens and OAuth tokens. */
 #pragma once
 
 #include "apiserver/access/security.h"

@@ -26,6 +26,7 @@ struct user_info *user_unref(struct user_info *u)
         free(u->groups);
         free(u->name);
         free(u->uid);
+        free(u->credential);
         json_free(u->extra);
         free(u);
     }
@@ -70,6 +71,7 @@ struct user_info *user_own(const struct user_info *u)
 {
     struct user_info *own = user_new(u->name);
     own->uid = u->uid ? xstrdup(u->uid) : NULL;
+    own->credential = u->credential ? xstrdup(u->credential) : NULL;
     own->extra = u->extra ? json_clone(u->extra) : NULL;
     for (size_t i = 0; i < (u->joins ? u->n_own : u->n_groups); i++) {
         user_add_group(own, u->groups[i]);

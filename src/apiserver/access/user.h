@@ -27,6 +27,7 @@ struct user_info {
      * user (members.h); false: the groups are given, and no object adds any. */
     bool joins;
     size_t n_own;
+    char *credential;   /* The name of the OAuthAccessToken that proved the user; NULL: none. */
     struct json *extra; /* {"key": ["value", ...]}; NULL: none. */
 };
 

@@ -2,11 +2,13 @@
 #include "apiserver/access/visible.h"
 
 #include "apiserver/access/authz.h"
+#include "apiserver/access/scopes.h"
 
 struct visible {
     unsigned refs;
     struct security *security;
-    struct user_info *user; /* With the groups of 'generation'. */
+    struct user_info *user;   /* Without scopes, and with the groups of 'generation'. */
+    struct user_info *scoped; /* The user whose scopes limit the answers. */
     const struct api_kind *kind;
     char *key;           /* Its key in security->visible. */
     uint64_t generation; /* The generation of rights to which 'names' belong. */
@@ -26,7 +28,26 @@ static char *key_of(const struct user_info *u, const struct api_kind *k)
     for (size_t i = 0; i < (u->joins ? u->n_own : u->n_groups); i++) {
         json_write_string(u->groups[i], strlen(u->groups[i]), &b);
     }
+    const struct json *item;
+    JSON_FOREACH (item, scopes_of(u)) {
+        const char *scope = json_get_string(item);
+        strbuf_addc(&b, '/');
+        json_write_string(scope, strlen(scope), &b);
+    }
     return strbuf_steal(&b);
+}
+
+/* An owned copy of 'u' without scopes. */
+static struct user_info *without_scopes(const struct security *s, const struct user_info *u)
+{
+    struct user_info *own = user_own(u);
+    if (own->extra) {
+        json_remove(own->extra, SCOPES_EXTRA);
+    }
+    if (u->joins) {
+        members_add_groups(s->members, own);
+    }
+    return own;
 }
 
 struct visible *visible_ref(struct security *s, struct user_info *u, const struct api_kind *k)
@@ -35,7 +56,11 @@ struct visible *visible_ref(struct security *s, struct user_info *u, const struc
     struct visible *v = smap_get(&s->visible, key);
     if (!v) {
         v = NEW(struct visible);
-        *v = (struct visible){.security = s, .user = user_ref(u), .kind = k, .key = TAKE(key)};
+        *v = (struct visible){.security = s,
+                              .user = scopes_of(u) ? without_scopes(s, u) : user_ref(u),
+                              .scoped = user_ref(u),
+                              .kind = k,
+                              .key = TAKE(key)};
         smap_init(&v->names, NULL);
         smap_set(&s->visible, v->key, v);
     }
@@ -49,6 +74,7 @@ struct visible *visible_unref(struct visible *v)
         smap_remove(&v->security->visible, v->key);
         smap_done(&v->names);
         user_unref(v->user);
+        user_unref(v->scoped);
         free(v->key);
         free(v);
     }
@@ -58,8 +84,20 @@ struct visible *visible_unref(struct visible *v)
 static bool decide(const struct visible *v, const char *name)
 {
     const struct api_kind *k = v->kind;
-    return authz_may(v->security, v->user, "get", k->group, k->plural,
-                     api_kind_is_namespace(k) ? name : NULL, name);
+    const char *ns = api_kind_is_namespace(k) ? name : NULL;
+    /* Scopes let a project be seen by "get namespaces", as in OpenShift. */
+    const struct attributes a = {.is_resource = true,
+                                 .verb = "get",
+                                 .path = "",
+                                 .group = ns ? "" : k->group,
+                                 .version = "v1",
+                                 .resource = ns ? "namespaces" : k->plural,
+                                 .subresource = "",
+                                 .namespace = ns ? ns : "",
+                                 .name = name,
+                                 .node = ""};
+    return scopes_allow(v->security->rbac, v->scoped, &a, NULL) &&
+           authz_may(v->security, v->user, "get", k->group, k->plural, ns, name);
 }
 
 bool visible_has(struct visible *v, const char *name)

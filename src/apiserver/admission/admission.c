@@ -15,7 +15,8 @@ LOG_MODULE("apiserver");
 #define RBAC "rbac.authorization.k8s.io/"
 
 /* In order: rights of the namespace first, as in Kubernetes; then plug-ins that change the object;
- * then plug-ins that only judge it.  Webhooks belong after the last one that changes the object.
+ * then plug-ins that only judge it.  Webhooks are asked after the last one that changes the object,
+ * and after the last one that judges it (webhooks.h).
  * The quotas are at the end, because they count the objects that all others accept: their rows
  * check what a pod must state, and each attempt to store any object counts it (quota.h). */
 static const struct admission_plugin plugins[] = {
@@ -131,6 +132,12 @@ static const struct admission_plugin plugins[] = {
      .exempts_masters = true,
      .required = "users could give themselves rights that they do not have",
      .validate = rbac_validate},
+    {.name = "openshift.io/RestrictSubjectBindings",
+     .kinds = (const char *const[]){RBAC "rolebindings", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .exempts_masters = true,
+     .required = "a project could be opened to users whom its restrictions exclude",
+     .validate = restriction_validate},
     {.name = "RestrictedEndpointsAdmission",
      .kinds = (const char *const[]){"/endpoints", "discovery.k8s.io/endpointslices", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
@@ -306,14 +313,28 @@ static int run_phase(bool admits, struct request *q, struct json *obj, const str
     return changed;
 }
 
-int admission_run(struct request *q, struct json *obj, const struct json *old,
-                  struct outcome *outcome)
+int admission_admit(struct request *q, struct json *obj, const struct json *old,
+                    struct outcome *outcome)
 {
     int r = run_phase(true, q, obj, old, outcome);
     if (r > 0) {
         object_conform(q->kind, obj);
     }
-    return r < 0 ? r : run_phase(false, q, obj, old, outcome);
+    return r;
+}
+
+int admission_validate(struct request *q, const struct json *obj, const struct json *old,
+                       struct outcome *outcome)
+{
+    /* Only 'admit' of a plug-in gets an object that it may change. */
+    return run_phase(false, q, (struct json *) obj, old, outcome);
+}
+
+int admission_run(struct request *q, struct json *obj, const struct json *old,
+                  struct outcome *outcome)
+{
+    int r = admission_admit(q, obj, old, outcome);
+    return r < 0 ? r : admission_validate(q, obj, old, outcome);
 }
 
 const struct json *admission_namespace(const struct request *q)

@@ -6,8 +6,8 @@
  * one changed it, the object is brought into the shape of its schema again; then every plug-in's
  * 'validate', which sees the final object; then the caller validates the object as a whole.  So a
  * plug-in judges in 'validate' what a later mutation must not get around. A plug-in named as one of
- * Kubernetes or OpenShift does what that one does.  A new plug-in (webhooks) is a row in
- * admission.c.
+ * Kubernetes or OpenShift does what that one does.  A new plug-in is a row in
+ * admission.c.  Webhooks are asked between the phases, and at the end (webhooks.h).
  *
  * The allocation of addresses and ports is no plug-in: it belongs to each attempt to store a
  * Service (alloc.h). Everything runs on the loop's thread. */
@@ -49,6 +49,12 @@ struct admission *admission_free(struct admission *ad);
 const struct admission_plugin *admission_plugin_at(size_t i);
 bool admission_is_enabled(const struct admission *ad, const char *name);
 
+/* The first phase alone: the plug-ins that change the object.  Returns 1 when one did. */
+int admission_admit(struct request *q, struct json *obj, const struct json *old,
+                    struct outcome *outcome);
+/* The second phase alone: the plug-ins that judge the object. */
+int admission_validate(struct request *q, const struct json *obj, const struct json *old,
+                       struct outcome *outcome);
 /* Runs the plug-ins for a write of 'obj' in place of 'old' (NULL: created), or a deletion (both
  * NULL).  Negative: refused, and the outcome is filled. */
 int admission_run(struct request *q, struct json *obj, const struct json *old,

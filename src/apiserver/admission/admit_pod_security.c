@@ -161,6 +161,25 @@ static int no_namespace(const struct request *q, bool is_pod, struct outcome *ou
     return -ENOENT;
 }
 
+static bool is_listed(const char *const *list, const char *s)
+{
+    while (s && list && *list && !streq(*list, s)) {
+        list++;
+    }
+    return s && list && *list;
+}
+
+/* Why the pod is not judged ("user"), as Kubernetes' audit annotation has it; NULL: it is judged. */
+static const char *exemption(const struct request *q, const struct json *pod)
+{
+    const struct pod_security_exemptions *x = &q->server->cfg.pod_security_exempt;
+    const char *class = json_path_string(pod, "spec", "runtimeClassName", NULL);
+    return is_listed(x->namespaces, q->namespace) ? "namespace"
+           : is_listed(x->users, q->user->name)   ? "user"
+           : is_listed(x->runtime_classes, class) ? "runtimeClass"
+                                                  : NULL;
+}
+
 static int validate_pod(struct request *q, const struct json *obj, const struct json *old,
                         const char *path, struct outcome *outcome)
 {
@@ -183,6 +202,11 @@ static int validate_pod(struct request *q, const struct json *obj, const struct 
     }
     const struct json *pod = pod_restrictions_find(obj, path);
     if (!pod || (is_pod && old && !is_significant(pod, old))) {
+        return 0;
+    }
+    const char *exempt = exemption(q, pod);
+    if (exempt) {
+        annotate(q, "exempt", exempt);
         return 0;
     }
     annotate_causes(q, &causes);
@@ -367,7 +391,8 @@ static int validate_namespace(struct request *q, const struct json *obj, const s
         p.enforce.minor == before.enforce.minor && p.enforce.level <= before.enforce.level;
     /* Validation refuses the change of a label by a Project. */
     bool changes = old && name && !q->kind->view && !relaxed;
-    if (changes && p.enforce.level != POD_PRIVILEGED) {
+    bool exempt = is_listed(q->server->cfg.pod_security_exempt.namespaces, name);
+    if (changes && !exempt && p.enforce.level != POD_PRIVILEGED) {
         warn_of_pods(q, name, &p.enforce);
     }
     return 0;

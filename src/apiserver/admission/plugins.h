@@ -74,6 +74,8 @@ int owner_validate(struct request *q, const struct json *obj, const struct json 
                    struct outcome *outcome);
 
 /* admit_rbac.c: RBACEscalation. */
+int restriction_validate(struct request *q, const struct json *obj, const struct json *old,
+                         struct outcome *outcome);
 int rbac_validate(struct request *q, const struct json *obj, const struct json *old,
                   struct outcome *outcome);
 

@@ -9,10 +9,15 @@
 #define VERSION_KEY "\"resourceVersion\":\""
 #define USUAL_SIZE 2048 /* Bytes of most texts, so that they are not moved while they grow. */
 
+char *object_head_as(const struct api_kind *k, const char *version)
+{
+    return xasprintf("{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{", k->kind, version);
+}
+
 char *object_head(const struct api_kind *k)
 {
     CLEANUP_FREE char *version = api_kind_api_version(k);
-    return xasprintf("{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{", k->kind, version);
+    return object_head_as(k, version);
 }
 
 struct object *object_ref(struct object *o)
@@ -100,12 +105,14 @@ static void bring_into(const struct api_kind *k, struct json *obj)
     }
 }
 
-struct blob *object_text_view(const struct blob *text, const struct api_kind *k)
+struct blob *object_text_view(const struct blob *text, const struct api_kind *k,
+                              const char *version)
 {
     CLEANUP(json_free) struct json *obj = NULL;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     json_parse(text->data, text->size, &obj, NULL);
     bring_into(k, obj);
+    json_set_string(obj, "apiVersion", version);
     json_write(obj, 0, &out);
     return blob_new(out.data, out.size);
 }

@@ -26,6 +26,8 @@ struct object {
 
 /* {"kind":"Pod","apiVersion":"v1","metadata":{   (owned) */
 char *object_head(const struct api_kind *k);
+/* The same with another apiVersion. */
+char *object_head_as(const struct api_kind *k, const char *version);
 
 /* Makes an object from the bytes of the store.  Bytes that are not in canonical form are parsed and
  * converted; NULL: they are not an object. */
@@ -46,8 +48,9 @@ struct blob *object_text_as(const struct blob *text, const char *from, const cha
 int object_encode(const struct api_kind *k, const struct json *obj, struct blob **ret);
 /* Whether 'o' was made from 'value'. */
 bool object_same(const struct object *o, const char *head, const struct blob *value);
-/* 'text' in the form of the view 'k'. */
-struct blob *object_text_view(const struct blob *text, const struct api_kind *k);
+/* 'text' in the form of the view 'k', with this apiVersion. */
+struct blob *object_text_view(const struct blob *text, const struct api_kind *k,
+                              const char *version);
 /* The tree of 'o'; object_parse_as: in the version of 'k'. */
 struct json *object_parse(const struct object *o);
 struct json *object_parse_as(const struct object *o, const struct api_kind *k);

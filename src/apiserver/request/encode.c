@@ -45,7 +45,7 @@ struct blob *encode_cached(const struct request *q, struct object *o)
 
 void encode_envelope(const struct request *q, const struct strbuf *message, struct strbuf *out)
 {
-    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *version = request_api_version(q);
     bool partial = q->accept.form == FORM_PARTIAL;
     api_proto_put_head(partial ? PARTIAL_VERSION(q) : version,
                        partial ? "PartialObjectMetadata" : q->kind->kind, message->size, out);
@@ -55,7 +55,7 @@ void encode_envelope(const struct request *q, const struct strbuf *message, stru
 
 void encode_list_head(const struct request *q, size_t size, struct strbuf *out)
 {
-    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *version = request_api_version(q);
     CLEANUP_FREE char *list = api_kind_list_kind(q->kind);
     bool partial = q->accept.form == FORM_PARTIAL;
     api_proto_put_head(partial ? PARTIAL_VERSION(q) : version,

@@ -4,6 +4,7 @@
 #include "apiserver/request/impersonate.h"
 
 #include "apiserver/access/authz.h"
+#include "apiserver/access/oauth_token.h"
 #include "apiserver/request/filter.h"
 #include "wire/http1.h"
 
@@ -138,6 +139,10 @@ static void add_implied(const struct security *s, struct user_info *u, bool grou
         user_add_group(u, GROUP_UNAUTHENTICATED);
     } else if (!user_in_group(u, GROUP_UNAUTHENTICATED)) {
         user_add_group(u, GROUP_AUTHENTICATED);
+    }
+    /* A plain name is a person's, who would have come with an OAuth token. */
+    if (!groups_given && !str_has_prefix(u->name, "system:")) {
+        user_add_group(u, GROUP_OAUTH);
     }
     if (!groups_given) {
         members_add_groups(s->members, u);

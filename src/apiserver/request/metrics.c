@@ -42,6 +42,8 @@ struct metrics {
     struct prom_histogram store[2]; /* Latency of puts, and of deletions. */
     uint64_t store_errors[2];
     struct smap refusals; /* Of quotas: uint64_t by the labels. */
+    /* Of webhooks: struct prom_histogram, and uint64_t thrice, by the labels. */
+    struct smap hook_calls, hook_totals, hook_rejections, hook_open;
     int64_t started_ms;
 };
 
@@ -50,6 +52,10 @@ struct metrics *metrics_new(void)
     struct metrics *m = NEW(struct metrics);
     m->started_ms = time_wall_ms();
     smap_init(&m->refusals, free);
+    smap_init(&m->hook_calls, free);
+    smap_init(&m->hook_totals, free);
+    smap_init(&m->hook_rejections, free);
+    smap_init(&m->hook_open, free);
     return m;
 }
 
@@ -66,6 +72,10 @@ struct metrics *metrics_free(struct metrics *m)
         free(m->latencies);
         free(m->admissions);
         smap_done(&m->refusals);
+        smap_done(&m->hook_calls);
+        smap_done(&m->hook_totals);
+        smap_done(&m->hook_rejections);
+        smap_done(&m->hook_open);
         free(m);
     }
     return NULL;
@@ -113,6 +123,51 @@ void metrics_count_admission(struct metrics *m, const struct admission_call *cal
         m->admissions[m->n_admissions++] = (struct admission_latency){.call = *call};
     }
     prom_histogram_add(&m->admissions[i].h, duration_ns);
+}
+
+/* Series of webhooks that are kept: configurations come and go. */
+#define MAX_HOOK_SERIES 2000
+
+/* The value of the series, made when it is new; NULL: there are too many. */
+static void *series(struct smap *map, const char *labels, size_t size)
+{
+    void *v = smap_get(map, labels);
+    if (!v && smap_size(map) < MAX_HOOK_SERIES) {
+        v = xcalloc(1, size);
+        smap_set(map, labels, v);
+    }
+    return v;
+}
+
+static void count_series(struct smap *map, const char *labels)
+{
+    uint64_t *n = series(map, labels, sizeof *n);
+    if (n) {
+        ++*n;
+    }
+}
+
+void metrics_count_webhook(struct metrics *m, const struct webhook_count *c, uint64_t duration_ns)
+{
+    CLEANUP_FREE char *labels =
+        xasprintf("name=\"%s\",operation=\"%s\",rejected=\"%s\",type=\"%s\"", c->name, c->operation,
+                  c->rejected ? "true" : "false", c->type);
+    CLEANUP_FREE char *total = xasprintf("code=\"%d\",%s", c->code, labels);
+    struct prom_histogram *h = series(&m->hook_calls, labels, sizeof *h);
+    if (h) {
+        prom_histogram_add(h, duration_ns);
+    }
+    count_series(&m->hook_totals, total);
+    if (c->rejected) {
+        CLEANUP_FREE char *why = xasprintf(
+            "error_type=\"%s\",name=\"%s\",operation=\"%s\",rejection_code=\"%d\",type=\"%s\"",
+            c->error_type, c->name, c->operation, c->code, c->type);
+        count_series(&m->hook_rejections, why);
+    }
+    if (c->failed_open) {
+        CLEANUP_FREE char *open = xasprintf("name=\"%s\",type=\"%s\"", c->name, c->type);
+        count_series(&m->hook_open, open);
+    }
 }
 
 void metrics_count_refusal(struct metrics *m, const char *namespace, const char *quota)
@@ -188,6 +243,38 @@ static void write_refusals(const struct prom_metric *row, const void *facts, str
     SMAP_FOREACH (e, &m->refusals) {
         strbuf_addf(out, "%s{%s} %" PRIu64 "\n", row->name, e->key, *(const uint64_t *) e->value);
     }
+}
+
+static void write_counters(const struct smap *map, const char *name, struct strbuf *out)
+{
+    const struct smap_entry *e;
+    SMAP_FOREACH (e, map) {
+        strbuf_addf(out, "%s{%s} %" PRIu64 "\n", name, e->key, *(const uint64_t *) e->value);
+    }
+}
+
+static void write_hook_calls(const struct prom_metric *row, const void *facts, struct strbuf *out)
+{
+    const struct smap_entry *e;
+    SMAP_FOREACH (e, &((const struct facts *) facts)->metrics->hook_calls) {
+        prom_histogram_write(e->value, row->name, e->key, out);
+    }
+}
+
+static void write_hook_totals(const struct prom_metric *row, const void *facts, struct strbuf *out)
+{
+    write_counters(&((const struct facts *) facts)->metrics->hook_totals, row->name, out);
+}
+
+static void write_hook_rejections(const struct prom_metric *row, const void *facts,
+                                  struct strbuf *out)
+{
+    write_counters(&((const struct facts *) facts)->metrics->hook_rejections, row->name, out);
+}
+
+static void write_hook_open(const struct prom_metric *row, const void *facts, struct strbuf *out)
+{
+    write_counters(&((const struct facts *) facts)->metrics->hook_open, row->name, out);
 }
 
 static void write_store(const struct prom_metric *row, const void *facts, struct strbuf *out)
@@ -297,6 +384,18 @@ static const struct prom_metric rows[] = {
     PROM_WRITTEN("apiserver_admission_controller_admission_duration_seconds", "histogram",
                  "Seconds of one phase of an admission plug-in.", "name, operation, rejected, type",
                  write_admission),
+    PROM_WRITTEN("apiserver_admission_webhook_admission_duration_seconds", "histogram",
+                 "Seconds of a call of an admission webhook.", "name, operation, rejected, type",
+                 write_hook_calls),
+    PROM_WRITTEN("apiserver_admission_webhook_request_total", "counter",
+                 "Calls of admission webhooks; code 0: the webhook failed and was ignored.",
+                 "code, name, operation, rejected, type", write_hook_totals),
+    PROM_WRITTEN("apiserver_admission_webhook_rejection_count", "counter",
+                 "Writes that an admission webhook, or its failure, refused.",
+                 "error_type, name, operation, rejection_code, type", write_hook_rejections),
+    PROM_WRITTEN("apiserver_admission_webhook_fail_open_count", "counter",
+                 "Failures of admission webhooks that their failurePolicy ignored.", "name, type",
+                 write_hook_open),
     PROM_WRITTEN("apiserver_quota_refusals_total", "counter",
                  "Writes that a ResourceQuota or, without a namespace, a ClusterResourceQuota "
                  "refused.",

@@ -15,6 +15,14 @@ struct admission_call {
 };
 void metrics_count_admission(struct metrics *m, const struct admission_call *call,
                              uint64_t duration_ns);
+/* A call of an admission webhook; all texts are copied. */
+struct webhook_count {
+    const char *name, *type, *operation;
+    bool rejected, failed_open;
+    const char *error_type; /* NULL: there was no error. */
+    int code;               /* HTTP status of the answer to the client; 0: the webhook failed. */
+};
+void metrics_count_webhook(struct metrics *m, const struct webhook_count *c, uint64_t duration_ns);
 /* A quota refused a write; 'namespace' "": a ClusterResourceQuota did. */
 void metrics_count_refusal(struct metrics *m, const char *namespace, const char *quota);
 /* A request was answered; a watch when it ended. */

@@ -2,6 +2,7 @@
 /* The reading of a request: its resource, the form of its response, its body. */
 #include "apiserver/request/request.h"
 
+#include "api/legacy.h"
 #include "api/proto.h"
 #include "apiserver/access/audit.h"
 #include "apiserver/request/encode.h"
@@ -100,11 +101,16 @@ static bool is_allowed(const struct request *q, const struct api_subresource *pa
                 : (!q->kind->create_only || q->verb == VERB_CREATE) && is_verb_of_kind(q);
 }
 
+char *request_api_version(const struct request *q)
+{
+    return q->legacy ? xstrdup(API_LEGACY_VERSION) : api_kind_api_version(q->kind);
+}
+
 int request_resolve(struct request *q, struct err *e)
 {
     const struct attributes *a = &q->attributes;
     const struct api_kind *k =
-        a->is_resource && !a->malformed
+        a->is_resource && !a->malformed && (*a->group || !a->legacy)
             ? api_registry_find(&q->server->cache.registry, a->group, a->version, a->resource)
             : NULL;
     bool named = k && *a->name && !a->name_is_demanded;
@@ -116,7 +122,9 @@ int request_resolve(struct request *q, struct err *e)
     }
     q->ck = cache_kind_ref(cache_find(&q->server->cache, k));
     q->kind = k;
-    q->head = k != q->ck->kind ? object_head(k) : NULL;
+    q->legacy = a->legacy;
+    CLEANUP_FREE char *version = request_api_version(q);
+    q->head = k != q->ck->kind || q->legacy ? object_head_as(k, version) : NULL;
     q->namespace = a->in_namespace ? a->namespace : NULL;
     q->name = named ? a->name : NULL;
     q->subresource = part ? part->name : "";
@@ -126,6 +134,12 @@ int request_resolve(struct request *q, struct err *e)
                        "the server does not allow this method on the requested resource");
     }
     return 0;
+}
+
+bool request_has_token(const struct request *q, const char *name)
+{
+    const struct user_info *by = q->impersonator ? q->impersonator : q->user;
+    return by && streq_null(by->credential, name);
 }
 
 /* ---- Accept ---- */
@@ -278,7 +292,8 @@ static int read_proto(struct request *q, const char *body, size_t size, struct j
 {
     CLEANUP(api_paths_done) struct api_paths unknown = {0};
     CLEANUP(json_free) struct json *obj = NULL;
-    int r = api_proto_decode(body, size, q->kind, &obj, &unknown, e);
+    int r = q->legacy ? api_proto_decode_legacy(body, size, q->kind, &obj, &unknown, e)
+                      : api_proto_decode(body, size, q->kind, &obj, &unknown, e);
     if (r < 0) {
         return r;
     }
@@ -293,7 +308,8 @@ static int read_proto(struct request *q, const char *body, size_t size, struct j
     return 0;
 }
 
-int request_body(struct request *q, struct json **ret, struct err *e)
+/* Reads the body as the client wrote it. */
+static int read_body(struct request *q, struct json **ret, struct err *e)
 {
     size_t size;
     const char *body = http_body(q->x, &size);
@@ -313,4 +329,18 @@ int request_body(struct request *q, struct json **ret, struct err *e)
                        q->kind && q->kind->protobuf ? ", " API_PROTO_TYPE : "");
     }
     return json_parse(body, size, ret, e);
+}
+
+int request_body(struct request *q, struct json **ret, struct err *e)
+{
+    int r = read_body(q, ret, e);
+    const char *version = r == 0 ? json_get_string(json_get(*ret, "apiVersion")) : NULL;
+    const char *kind = r == 0 ? json_get_string(json_get(*ret, "kind")) : NULL;
+    bool other = kind && q->kind && streq(kind, "DeleteOptions");
+    if (r == 0 && q->legacy && !other && streq_null(version, API_LEGACY_VERSION)) {
+        /* From here on the object is one of its group. */
+        CLEANUP_FREE char *own = api_kind_api_version(q->kind);
+        json_set_string(*ret, "apiVersion", own);
+    }
+    return r;
 }

@@ -12,6 +12,7 @@
 #include "apiserver/access/user.h"
 #include "apiserver/request/outcome.h"
 #include "apiserver/request/server_priv.h"
+#include "oauth/token.h"
 
 enum verb {
     VERB_GET,
@@ -57,12 +58,15 @@ struct request {
     bool cacheable;             /* The response has a Cache-Control of its own. */
     int streamed;               /* Status of a response that is a stream; 0: none has begun. */
     enum verb verb;
+    bool legacy;                 /* "apiVersion" is v1, as in /oapi/v1 (api/legacy.h). */
     struct cache_kind *ck;       /* NULL: not a resource of this server. */
     const struct api_kind *kind; /* In the version that the client requested. */
     /* The head of its texts, if objects are kept in another version; otherwise NULL. */
     char *head;
     const char *namespace, *name; /* Texts of the attributes; NULL: none. */
-    const char *subresource;      /* "" when none. */
+    char
+        token_name[OAUTH_TOKEN_TEXT_SIZE]; /* The name in the attributes, if it replaced a token. */
+    const char *subresource;               /* "" when none. */
     struct accept accept;
     /* Members of a write: */
     bool dry_run;
@@ -80,6 +84,8 @@ void request_run(struct request *q);
 /* Finds the kind, verb and subresource that the attributes name.  -ENOENT: no such resource;
  * -EOPNOTSUPP: the resource does not support the method. */
 int request_resolve(struct request *q, struct err *e);
+/* The "apiVersion" of the resource's objects in this request and its answer; owned. */
+char *request_api_version(const struct request *q);
 /* Reads the Accept header.  The server produces the acceptable type with the highest quality, the
  * first of several; protobuf only for kinds that have that form, once the kind is known.  -EINVAL:
  * it can produce none of the types. */
@@ -93,5 +99,7 @@ int request_body(struct request *q, struct json **ret, struct err *e);
 char *request_content_type(const struct request *q);
 /* A boolean parameter: absent is false; present without a value is true. */
 bool request_flag(const struct request *q, const char *name);
+/* Whether the request came with the OAuth token whose object is called 'name'. */
+bool request_has_token(const struct request *q, const char *name);
 struct request *request_free(struct request *q);
 DEFINE_CLEANUP(struct request *, request_free)

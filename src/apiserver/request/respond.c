@@ -290,7 +290,8 @@ static void answer_formatted(struct request *q, int code, const char *text, size
 struct blob *request_text(const struct request *q, struct blob *text)
 {
     if (q->kind->view) {
-        return object_text_view(text, q->kind);
+        CLEANUP_FREE char *version = request_api_version(q);
+        return object_text_view(text, q->kind, version);
     }
     return q->head ? object_text_as(text, q->ck->head, q->head) : blob_ref(text);
 }

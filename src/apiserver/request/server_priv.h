@@ -48,6 +48,7 @@ struct apiserver {
     struct addresses *addresses;
     struct admission *admission;
     struct parsed parsed; /* Objects that admission reads at many writes. */
+    struct webhooks *webhooks;
     struct scc_set *sccs;
     struct uids *uids; /* NULL: namespaces get no user IDs. */
     struct quotas *quotas;

@@ -9,6 +9,7 @@
 #include "apiserver/admission/quota.h"
 #include "apiserver/admission/scc_decide.h"
 #include "apiserver/admission/uids.h"
+#include "apiserver/admission/webhooks.h"
 #include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
@@ -141,6 +142,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->openapi = openapi_new();
     a->alloc = alloc_new(a, a->cfg.services);
     a->admission = admission_new(a);
+    a->webhooks = webhooks_new(a);
     a->sccs = scc_set_new(&a->cache);
     a->uids = uids_new(a, &blocks);
     a->quotas = quotas_new(a);
@@ -204,6 +206,7 @@ void apiserver_shutdown(struct apiserver *a)
     rollout_log_end_all(a);
     usage_end(a->usage);
     proxy_end_all(a);
+    webhooks_end_all(a->webhooks);
 }
 
 void apiserver_kubelets_done(struct apiserver_kubelets *k)
@@ -236,10 +239,12 @@ struct apiserver *apiserver_free(struct apiserver *a)
         rollout_log_end_all(a);
         usage_free(a->usage);
         proxy_end_all(a);
+        webhooks_end_all(a->webhooks);
         kubelets_free(a);
         flow_drop_all(a->flow);
         watch_drop_all(a);
         write_drop_all(a);
+        webhooks_free(a->webhooks);
         probe_free(a->probe);
         flow_free(a->flow);
         free(a->checks);
@@ -275,7 +280,7 @@ uint64_t apiserver_revision(const struct apiserver *a)
 
 /* ---- requests ---- */
 
-static void dispatch(struct request *q, struct outcome *outcome)
+static void dispatch_allowed(struct request *q, struct outcome *outcome)
 {
     static request_fn *const handlers[VERB_MAX] = {
         [VERB_GET] = handle_get,       [VERB_LIST] = handle_list,
@@ -283,9 +288,6 @@ static void dispatch(struct request *q, struct outcome *outcome)
         [VERB_UPDATE] = handle_update, [VERB_PATCH] = handle_patch,
         [VERB_DELETE] = handle_delete, [VERB_DELETE_COLLECTION] = handle_delete_collection,
     };
-    if (integrity_check_readable(q, outcome) < 0 || effect_check_write(q, outcome) < 0) {
-        return;
-    }
     const struct api_subresource *part = api_kind_subresource(q->kind, q->subresource);
     if (proxy_is_asked(q)) {
         handle_proxy(q, outcome);
@@ -313,6 +315,13 @@ static void dispatch(struct request *q, struct outcome *outcome)
         handle_review(q, outcome);
     } else {
         newest_then(q, handlers[q->verb], outcome);
+    }
+}
+
+static void dispatch(struct request *q, struct outcome *outcome)
+{
+    if (integrity_check_readable(q, outcome) == 0 && effect_check_write(q, outcome) == 0) {
+        webhooks_then(q, dispatch_allowed, outcome);
     }
 }
 

@@ -3,11 +3,11 @@
 
 #include "apiserver/admission/addresses.h"
 #include "apiserver/admission/admission.h"
+#include "apiserver/admission/backends.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/stream/stream_priv.h"
-#include "base/random.h"
 #include "net/stream/splice.h"
 #include "wire/http1.h"
 
@@ -87,10 +87,7 @@ static int target_parse(const char *text, struct target *ret, struct outcome *ou
 
 static struct json *find(const struct request *q, const char *plural, const char *name)
 {
-    const struct cache_kind *ck = cache_find(&q->server->cache, api_kind_find("", "v1", plural));
-    CLEANUP_FREE char *key = cache_key(q->namespace, name);
-    const struct object *o = ck ? keyset_get(&ck->objects, key) : NULL;
-    return o ? object_parse_as(o, ck->kind) : NULL;
+    return backends_find(q->server, plural, q->namespace, name);
 }
 
 static bool is_number(const char *port, uint64_t *ret)
@@ -145,66 +142,6 @@ static char *find_pod_host(const struct request *q, const struct target *t, stru
     return admission_check_entry(q, pod, outcome) < 0 ? NULL : host_of(q, pod, port, outcome);
 }
 
-/* The port of the Service that the target names; NULL: none. */
-static const struct json *service_port(const struct json *service, const struct target *t)
-{
-    const struct json *ports = json_path(service, "spec", "ports", NULL), *port;
-    uint64_t number = 0;
-    bool by_number = is_number(t->port, &number);
-    JSON_FOREACH (port, ports) {
-        bool same = by_number ? json_get_int_or(json_get(port, "port"), 0) == (int64_t) number
-                              : streq(json_get_text(port, "name"), t->port);
-        if (same || (!*t->port && json_count(ports) == 1)) {
-            return port;
-        }
-    }
-    return NULL;
-}
-
-/* The pod behind an address of the Endpoints; NULL: there is none with that address. */
-static struct json *pod_behind(const struct request *q, const struct json *address)
-{
-    const struct json *ref = json_get(address, "targetRef");
-    CLEANUP(json_free)
-    struct json *pod = streq(json_get_text(ref, "kind"), "Pod")
-                           ? find(q, "pods", json_get_text(ref, "name"))
-                           : NULL;
-    return pod && streq(json_get_text(json_get(pod, "status"), "podIP"),
-                        json_get_text(address, "ip"))
-               ? TAKE(pod)
-               : NULL;
-}
-
-/* One of the pods that are ready behind a port of the Endpoints. */
-static char *choose_endpoint(const struct request *q, const struct json *endpoints,
-                             const char *port_name, struct outcome *outcome)
-{
-    const struct json *subset, *port;
-    JSON_FOREACH (subset, json_get(endpoints, "subsets")) {
-        JSON_FOREACH (port, json_get(subset, "ports")) {
-            const struct json *list = json_get(subset, "addresses");
-            int64_t number = json_get_int_or(json_get(port, "port"), 0);
-            size_t n = json_count(list);
-            uint32_t first;
-            random_bytes(&first, sizeof first);
-            if (!streq(json_get_text(port, "name"), port_name) || number <= 0 ||
-                number > UINT16_MAX) {
-                continue;
-            }
-            for (size_t i = 0; i < n; i++) {
-                CLEANUP(json_free)
-                struct json *pod = pod_behind(q, json_at(list, (first % n + i) % n));
-                if (pod) {
-                    return admission_check_entry(q, pod, outcome) < 0
-                               ? NULL
-                               : host_of(q, pod, (uint16_t) number, outcome);
-                }
-            }
-        }
-    }
-    return NULL;
-}
-
 static char *find_service_host(const struct request *q, const struct target *t,
                                struct outcome *outcome)
 {
@@ -214,18 +151,21 @@ static char *find_service_host(const struct request *q, const struct target *t,
         outcome_not_found(outcome, q->kind, t->name);
         return NULL;
     }
-    const struct json *port = service_port(service, t);
+    const struct json *port = backends_port(service, t->port);
     if (!port) {
         outcome_error(outcome, 503, "ServiceUnavailable",
                       "no service port \"%.64s\" found for service \"%s\"", t->port, t->name);
         return NULL;
     }
-    char *host = choose_endpoint(q, endpoints, json_get_text(port, "name"), outcome);
-    if (!host && !outcome->code) {
+    uint16_t number;
+    CLEANUP(json_free)
+    struct json *pod = backends_choose(q->server, endpoints, json_get_text(port, "name"), &number);
+    if (!pod) {
         outcome_error(outcome, 503, "ServiceUnavailable",
                       "no endpoints available for service \"%s\"", t->name);
+        return NULL;
     }
-    return host;
+    return admission_check_entry(q, pod, outcome) < 0 ? NULL : host_of(q, pod, number, outcome);
 }
 
 /* ---- headers ---- */

@@ -558,7 +558,8 @@ void stream_init(struct apiserver *a)
     list_init(&a->streams);
 }
 
-static void stream_end(struct stream *s)
+/* 'status', 'reason' and 'text' answer a request whose stream has not begun. */
+static void stream_end(struct stream *s, int status, const char *reason, const char *text)
 {
     if (s->splice) {
         s->splice = splice_free(s->splice);
@@ -570,13 +571,24 @@ static void stream_end(struct stream *s)
         http_stream_cut(x);
         stream_free(s);
     } else {
-        refuse_text(s, 503, "ServiceUnavailable", "the server is shutting down");
+        refuse_text(s, status, reason, text);
     }
 }
 
 void stream_end_all(struct apiserver *a)
 {
     while (!list_is_empty(&a->streams)) {
-        stream_end(CONTAINER_OF(a->streams.next, struct stream, node));
+        stream_end(CONTAINER_OF(a->streams.next, struct stream, node), 503, "ServiceUnavailable",
+                   "the server is shutting down");
+    }
+}
+
+void stream_end_of_token(struct apiserver *a, const char *name)
+{
+    struct stream *s;
+    LIST_FOREACH (s, struct stream, node, &a->streams) {
+        if (request_has_token(s->q, name)) {
+            stream_end(s, 401, "Unauthorized", "Unauthorized");
+        }
     }
 }

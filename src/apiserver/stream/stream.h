@@ -17,3 +17,5 @@ void stream_rollout_log(struct request *q, const struct json *pod, struct outcom
 void stream_init(struct apiserver *a);
 /* Ends all streams; their clients see the end. */
 void stream_end_all(struct apiserver *a);
+/* Ends the streams that came with the OAuth token whose object is called 'name'. */
+void stream_end_of_token(struct apiserver *a, const char *name);

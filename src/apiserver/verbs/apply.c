@@ -63,7 +63,7 @@ static struct blob *compute_new(struct write *w, struct outcome *outcome)
         return NULL;
     }
     object_prepare_create(q->kind, obj, time_wall_ms());
-    return write_awaits(w, obj, outcome) || write_check(q, obj, NULL, outcome) < 0 ||
+    return write_awaits(w, obj, outcome) || write_check(w, obj, NULL, outcome) < 0 ||
                    write_settle(w, obj, NULL, outcome) < 0
                ? NULL
                : write_encode(q, obj, outcome);

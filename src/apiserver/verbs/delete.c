@@ -8,6 +8,7 @@
 
 #include "api/condition.h"
 #include "api/obj.h"
+#include "apiserver/access/authz.h"
 #include "apiserver/admission/admission.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/read.h"
@@ -34,7 +35,8 @@ struct deletion {
     /* Members of the deletion of a collection: */
     bool collection;
     struct selection sel;
-    int error; /* The first error. */
+    int error;              /* The first error. */
+    struct outcome refusal; /* The first refusal by a webhook. */
     struct strbuf items;
 };
 
@@ -43,6 +45,7 @@ static struct deletion *deletion_free(struct deletion *d)
     free(d->uid);
     free(d->version);
     selection_done(&d->sel);
+    outcome_done(&d->refusal);
     strbuf_done(&d->items);
     free(d);
     return NULL;
@@ -193,12 +196,16 @@ static void answer_collection(struct deletion *d)
 {
     CLEANUP(outcome_done) struct outcome outcome = {0};
     struct request *q = d->q;
+    if (d->refusal.type != OUTCOME_NONE) {
+        request_answer(q, &d->refusal);
+        return;
+    }
     if (d->error < 0) {
         outcome_store_error(&outcome, q, d->error);
         request_answer(q, &outcome);
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *version = request_api_version(q);
     CLEANUP_FREE char *list = api_kind_list_kind(q->kind);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_addf(&out,
@@ -216,6 +223,9 @@ void delete_end(struct write *w, struct outcome *outcome)
     struct deletion *d = w->deletion;
     if (!d->collection) {
         request_answer(d->q, outcome);
+    } else if (outcome->type == OUTCOME_STATUS && d->refusal.type == OUTCOME_NONE) {
+        d->refusal = *outcome;
+        *outcome = (struct outcome){0};
     }
     write_free(w);
     if (--d->pending == 0) {
@@ -403,7 +413,8 @@ static void attempt_delete(struct write *w, struct outcome *outcome)
         return;
     }
     CLEANUP(json_free) struct json *obj = object_parse(base);
-    if (check_preconditions(d, base, obj, outcome) < 0) {
+    if (check_preconditions(d, base, obj, outcome) < 0 ||
+        (!d->evicts && write_check_deletion(w, obj, outcome) < 0)) {
         return;
     }
     bool changed = set_finalizers(d, obj),
@@ -450,10 +461,28 @@ static void delete_one(struct deletion *d, struct outcome *outcome)
     }
 }
 
+/* Every user may delete tokens (system:oauth-token-deleter), which was safe as long as the name was
+ * the token.  Names are hashes: a user who may not list tokens deletes the user's own. */
+static bool may_delete_token(struct request *q, const struct object *o)
+{
+    const struct api_kind *k = q->kind;
+    int user = api_field_find(k, "userName");
+    return streq(api_index_field(o->index, (size_t) user), q->user->name) ||
+           authz_may(q->server->security, q->user, "list", k->group, k->plural, NULL, NULL);
+}
+
+/* Whether the kind's objects belong to users, who delete their own. */
+static bool is_of_users(const struct api_kind *k)
+{
+    return k->own || (streq(k->group, OAUTH_GROUP) && (streq(k->plural, "oauthaccesstokens") ||
+                                                       streq(k->plural, "oauthauthorizetokens")));
+}
+
 void handle_delete(struct request *q, struct outcome *outcome)
 {
-    const struct object *o = q->kind->own ? keyset_get(&q->ck->objects, q->name) : NULL;
-    if (q->kind->own && (!o || !own_sees(q, o))) {
+    bool of_users = is_of_users(q->kind);
+    const struct object *o = of_users ? keyset_get(&q->ck->objects, q->name) : NULL;
+    if (of_users && (!o || !(q->kind->own ? own_sees(q, o) : may_delete_token(q, o)))) {
         outcome_not_found(outcome, q->kind, q->name);
         return;
     }

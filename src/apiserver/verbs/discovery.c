@@ -3,6 +3,7 @@
 #include "apiserver/verbs/discovery.h"
 
 #include "api/crd/crd.h"
+#include "api/legacy.h"
 #include "api/proto.h"
 #include "apiserver/request/metrics.h"
 #include "apiserver/request/respond.h"
@@ -120,6 +121,27 @@ static struct json *resource_list(const struct api_registry *known, const char *
         }
     }
     return json_count(list) ? TAKE(o) : NULL;
+}
+
+/* The resources of /oapi/v1. */
+static struct json *legacy_list(const struct api_registry *known)
+{
+    struct json *o = json_object();
+    json_set_string(o, "kind", "APIResourceList");
+    json_set_string(o, "apiVersion", "v1");
+    json_set_string(o, "groupVersion", API_LEGACY_VERSION);
+    struct json *list = json_ensure_array(o, "resources");
+    for (size_t i = 0; i < known->n; i++) {
+        const struct api_kind *k = known->list[i];
+        if (!api_legacy_has(k)) {
+            continue;
+        }
+        json_append(list, resource(k, NULL));
+        for (size_t s = 0; api_kind_subresource_at(k, s); s++) {
+            json_append(list, resource(k, api_kind_subresource_at(k, s)));
+        }
+    }
+    return o;
 }
 
 /* ---- groups ---- */
@@ -333,9 +355,9 @@ static struct json *version_object(void)
 
 static struct json *root_paths(void)
 {
-    static const char *const paths[] = {"/api",    "/api/v1",  "/apis",       "/healthz",
-                                        "/livez",  "/metrics", "/openapi/v2", "/openapi/v3",
-                                        "/readyz", "/version"};
+    static const char *const paths[] = {"/api",        "/api/v1",     "/apis",   "/healthz",
+                                        "/livez",      "/metrics",    "/oapi",   "/oapi/v1",
+                                        "/openapi/v2", "/openapi/v3", "/readyz", "/version"};
     return object_of("paths", strings(paths, ARRAY_SIZE(paths)));
 }
 
@@ -387,6 +409,7 @@ bool handle_path(struct request *q, struct outcome *outcome)
                   str_has_prefix(path, "/livez");
     bool ours = health || streq(path, "/metrics") || streq(path, "/version") || streq(path, "/") ||
                 streq(path, "/api") || streq(path, "/apis") || streq(path, "/api/v1") ||
+                streq(path, "/oapi") || streq(path, "/oapi/v1") ||
                 str_has_prefix(path, "/openapi/v");
     bool group = str_has_prefix(path, "/apis/");
     if (!ours && !group) {
@@ -406,6 +429,10 @@ bool handle_path(struct request *q, struct outcome *outcome)
         fill(outcome, root_paths());
     } else if (streq(path, "/api/v1")) {
         fill(outcome, resource_list(known, "", "v1"));
+    } else if (streq(path, "/oapi/v1")) {
+        fill(outcome, legacy_list(known));
+    } else if (streq(path, "/oapi")) {
+        fill(outcome, core_versions(q));
     } else if (str_has_prefix(path, "/openapi/v")) {
         handle_openapi(q, path, outcome);
     } else if (q->accept.aggregated) {

@@ -262,9 +262,6 @@ static int read_mapping(struct request *q, struct json **ret, struct outcome *ou
         return -EINVAL;
     }
     object_prepare_create(q->kind, obj, time_wall_ms());
-    if (write_check(q, obj, NULL, outcome) < 0) {
-        return -EINVAL;
-    }
     struct json *meta = json_get(obj, "metadata");
     json_remove(meta, "uid");
     if (q->verb == VERB_UPDATE) {
@@ -273,6 +270,18 @@ static int read_mapping(struct request *q, struct json **ret, struct outcome *ou
     }
     *ret = TAKE(obj);
     return 0;
+}
+
+/* The first attempt: admission judges the mapping once, as a new object. */
+static void attempt_first(struct write *w, struct outcome *outcome)
+{
+    CLEANUP(json_free) struct json *obj = json_clone(w->body);
+    struct json *meta = json_get(obj, "metadata");
+    json_remove(meta, "resourceVersion");
+    if (write_check(w, obj, NULL, outcome) == 0) {
+        w->attempt = attempt_map;
+        attempt_map(w, outcome);
+    }
 }
 
 static struct write *mapping_write(struct request *q, const char *name, struct json *body,
@@ -290,7 +299,7 @@ static void handle_map(struct request *q, struct outcome *outcome)
         return;
     }
     struct write *w =
-        mapping_write(q, json_path_string(obj, "metadata", "name", NULL), obj, attempt_map);
+        mapping_write(q, json_path_string(obj, "metadata", "name", NULL), obj, attempt_first);
     w->stored = map_stored;
     outcome_take_over(outcome);
     write_try(w);

@@ -340,7 +340,7 @@ static void write_head(struct request *q, const struct list_request *l, const ch
                     "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/%s\"",
                     version);
     } else {
-        CLEANUP_FREE char *own = api_kind_api_version(k);
+        CLEANUP_FREE char *own = request_api_version(q);
         CLEANUP_FREE char *list = api_kind_list_kind(k);
         strbuf_addf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\"", list, own);
     }

@@ -5,6 +5,7 @@
 
 #include "api/typed.h"
 #include "apiserver/access/authz.h"
+#include "apiserver/access/scopes.h"
 #include "apiserver/access/token.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/fields.h"
@@ -86,14 +87,14 @@ static struct json *rules_status(struct security *s, const struct user_info *u,
     struct json *st = json_object();
     json_ensure_array(st, "resourceRules");
     json_ensure_array(st, "nonResourceRules");
-    bool all = s->always_allow || user_in_group(u, GROUP_MASTERS);
+    bool all = (s->always_allow || user_in_group(u, GROUP_MASTERS)) && !scopes_of(u);
     if (all) {
         char star[] = "*", *one[] = {star};
         struct rbac_list list = {one, 1};
         add_rule(st, &(struct rbac_rule){.verbs = list, .groups = list, .resources = list});
         add_rule(st, &(struct rbac_rule){.verbs = list, .urls = list});
     } else {
-        rbac_each_rule(s->rbac, u, ns, add_rule, st);
+        scopes_each_rule(s->rbac, u, ns, add_rule, st);
     }
     /* The rights of a node over its own objects cannot be written as rules. */
     json_set_bool(st, "incomplete", !all && user_node(u));
@@ -122,7 +123,9 @@ static struct json *token_status(struct security *s, const struct json *spec)
         json_set(st, "audiences", TAKE(audiences));
     } else {
         json_set(st, "user", json_object());
-        json_set_string(st, "error", e.text);
+        /* Why an OAuth token is not valid is for the log alone. */
+        json_set_string(st, "error",
+                        token && oauth_token_has_form(token) ? "not a valid OAuth token" : e.text);
     }
     return st;
 }
@@ -383,7 +386,7 @@ void handle_review(struct request *q, struct outcome *outcome)
     if (validate(q, body, outcome) < 0) {
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(q->kind);
+    CLEANUP_FREE char *version = request_api_version(q);
     json_set_string(body, "kind", q->kind->kind);
     json_set_string(body, "apiVersion", version);
     if (!process_is_asked(q)) {

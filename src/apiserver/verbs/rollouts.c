@@ -234,7 +234,7 @@ static int check_rollback(const struct request *q, const struct json *body, stru
         outcome_invalid(outcome, &rollback_kind, json_get_text(body, "name"), &causes);
         return -EINVAL;
     }
-    if (!streq(json_get_string(name), q->name)) {
+    if (q->name && !streq(json_get_string(name), q->name)) {
         outcome_error(outcome, 400, "BadRequest",
                       "name in URL does not match name in DeploymentConfigRollback object");
         return -EINVAL;
@@ -298,7 +298,8 @@ static void answer_rollback(const struct request *q, const struct json *body,
     }
     set_annotations(config, json_get(body, "updatedAnnotations"));
     rollout_go_back(config, to, json_get(body, "spec"));
-    json_set_string(config, "apiVersion", GROUP "/" VERSION);
+    CLEANUP_FREE char *version = request_api_version(q);
+    json_set_string(config, "apiVersion", version);
     json_set_string(config, "kind", "DeploymentConfig");
     outcome_json(outcome, 201, NULL, TAKE(config));
 }
@@ -309,6 +310,8 @@ static void handle_rollback(struct request *q, struct outcome *outcome)
     if (write_begin(q, outcome) == 0 && write_read_body(q, &body, outcome) == 0 &&
         check_kind(body, rollback_kind.kind, outcome) == 0 &&
         check_rollback(q, body, outcome) == 0) {
+        /* /oapi/v1/.../deploymentconfigrollbacks has the name in its body only. */
+        q->name = q->name ? q->name : json_get_text(body, "name");
         answer_rollback(q, body, outcome);
     }
 }

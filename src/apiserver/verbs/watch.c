@@ -21,6 +21,7 @@
 #include "apiserver/request/flow.h"
 #include "apiserver/request/metrics.h"
 #include "apiserver/request/respond.h"
+#include "apiserver/stream/stream.h"
 #include "apiserver/verbs/read.h"
 #include "base/timeutil.h"
 
@@ -294,7 +295,7 @@ static void send_bookmark(struct watch *w, uint64_t revision, bool initial_end)
         send_proto_bookmark(w, revision, initial_end);
         return;
     }
-    CLEANUP_FREE char *version = api_kind_api_version(k);
+    CLEANUP_FREE char *version = request_api_version(w->q);
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
     strbuf_adds(&out, "{\"type\":\"BOOKMARK\",\"object\":");
     if (a->form == FORM_TABLE && initial_end) {
@@ -544,8 +545,23 @@ static void dispatch_value(struct cache_kind *ck, const char *value, struct fram
     }
 }
 
+/* Ends the watches and the streams that came with the OAuth token whose object is called 'name'. */
+static void end_of_token(struct apiserver *a, const char *name)
+{
+    stream_end_of_token(a, name);
+    for (size_t i = 0; i < a->cache.n_kinds; i++) {
+        struct watch *w;
+        LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
+            if (request_has_token(w->q, name)) {
+                watch_end(w);
+            }
+        }
+    }
+}
+
 static void on_changed(void *server, struct cache_kind *ck, const struct cache_event *ev)
 {
+    struct apiserver *a = server;
     struct frames f = {.ck = ck, .ev = ev};
     const char *old = indexed_value(ck, ev->old), *new = indexed_value(ck, ev->new);
     dispatch(&ck->watches_of_any, &f);
@@ -554,6 +570,9 @@ static void on_changed(void *server, struct cache_kind *ck, const struct cache_e
         dispatch_value(ck, new, &f);
     }
     frames_done(&f);
+    if (ck == a->security->tokens && !ev->new) {
+        end_of_token(a, ev->old->key);
+    }
 }
 
 static void on_tick(void *server)

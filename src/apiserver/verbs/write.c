@@ -56,6 +56,7 @@ void write_free(struct write *w)
     alloc_drop(w->server->alloc, &w->alloc);
     uids_drop(w->server->uids, &w->uids);
     quota_drop(w->server->quotas, &w->quota);
+    webhook_run_free(w->webhooks);
     write_drop_others(w);
     json_free(w->body);
     blob_unref(w->value);
@@ -330,13 +331,38 @@ struct blob *write_encode(struct request *q, const struct json *obj, struct outc
     return value;
 }
 
-int write_check(struct request *q, struct json *obj, const struct json *old,
-                struct outcome *outcome)
+/* The body of a subresource that is created, or the Scale, which webhooks are asked about.  Returns
+ * NULL when it is the object itself; '*ret_scale' is then untouched, and else owned or NULL. */
+static const struct webhook_part *part_of(const struct write *w, const struct json *obj,
+                                          struct webhook_part *part, struct json **ret_scale)
 {
-    int r = admission_run(q, obj, old, outcome);
-    if (r < 0) {
-        return r;
+    const struct request *q = w->q;
+    const struct api_subresource *sub =
+        *q->subresource ? api_kind_subresource(q->kind, q->subresource) : NULL;
+    if (streq(q->subresource, "scale")) {
+        *ret_scale = scale_of(q->kind, obj);
+        *part = (struct webhook_part){API_SCALE_GROUP, API_SCALE_VERSION, "Scale", *ret_scale};
+        return part;
     }
+    if (q->verb == VERB_CREATE && sub && sub->kind && w->body) {
+        *part = (struct webhook_part){sub->group, sub->version, sub->kind, w->body};
+        return part;
+    }
+    return NULL;
+}
+
+/* Turns the result of asking webhooks into that of a step of the write. */
+static int asked(int r, struct outcome *outcome)
+{
+    if (r == -EINPROGRESS) {
+        outcome_take_over(outcome);
+    }
+    return r;
+}
+
+static int validate(const struct request *q, const struct json *obj, const struct json *old,
+                    struct outcome *outcome)
+{
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     api_validate_part(q->kind, q->subresource, obj, old, &causes);
     if (causes.n) {
@@ -345,6 +371,63 @@ int write_check(struct request *q, struct json *obj, const struct json *old,
         return -EINVAL;
     }
     return 0;
+}
+
+/* write_check with webhooks. */
+static int check_asking(struct write *w, struct json *obj, const struct json *old,
+                        struct outcome *outcome)
+{
+    struct request *q = w->q;
+    struct webhooks *hooks = w->server->webhooks;
+    struct webhook_question question = {.q = q,
+                                        .operation = old ? WEBHOOK_UPDATE : WEBHOOK_CREATE,
+                                        .obj = obj,
+                                        .old = old,
+                                        .again = try_again,
+                                        .ctx = w};
+    struct webhook_part part;
+    CLEANUP(json_free) struct json *scale = NULL;
+    int r = 0;
+    /* A run has the object as the plug-ins and the mutating webhooks have changed it. */
+    if (!w->webhooks && (r = admission_admit(q, obj, old, outcome)) < 0) {
+        return r;
+    }
+    question.part = part_of(w, obj, &part, &scale);
+    if (question.part && !scale) {
+        question.operation = WEBHOOK_CREATE;
+    }
+    bool stale = w->webhooks && webhooks_is_stale(w->webhooks, old);
+    if (stale && (r = admission_admit(q, obj, old, outcome)) < 0) {
+        return r;
+    }
+    r = webhooks_mutate(hooks, &w->webhooks, &question, outcome);
+    if (r < 0) {
+        return asked(r, outcome);
+    }
+    r = admission_validate(q, obj, old, outcome);
+    r = r < 0 ? r : validate(q, obj, old, outcome);
+    return r < 0 ? r : asked(webhooks_validate(hooks, &w->webhooks, &question, outcome), outcome);
+}
+
+int write_check(struct write *w, struct json *obj, const struct json *old, struct outcome *outcome)
+{
+    if (w->webhooks || webhooks_exist(w->server->webhooks)) {
+        return check_asking(w, obj, old, outcome);
+    }
+    int r = admission_run(w->q, obj, old, outcome);
+    return r < 0 ? r : validate(w->q, obj, old, outcome);
+}
+
+int write_check_deletion(struct write *w, const struct json *old, struct outcome *outcome)
+{
+    struct webhooks *hooks = w->server->webhooks;
+    struct webhook_question question = {
+        .q = w->q, .operation = WEBHOOK_DELETE, .old = old, .again = try_again, .ctx = w};
+    if (!w->webhooks && !webhooks_exist(hooks)) {
+        return 0;
+    }
+    int r = webhooks_mutate(hooks, &w->webhooks, &question, outcome);
+    return asked(r < 0 ? r : webhooks_validate(hooks, &w->webhooks, &question, outcome), outcome);
 }
 
 int write_read_body(struct request *q, struct json **ret, struct outcome *outcome)
@@ -414,7 +497,7 @@ static void attempt_create(struct write *w, struct outcome *outcome)
 /* The first attempt: admission may change the object once. */
 static void attempt_new(struct write *w, struct outcome *outcome)
 {
-    if (write_awaits(w, w->body, outcome) || write_check(w->q, w->body, NULL, outcome) < 0) {
+    if (write_awaits(w, w->body, outcome) || write_check(w, w->body, NULL, outcome) < 0) {
         return;
     }
     fields_record(w->q, NULL, w->body);
@@ -520,7 +603,7 @@ static struct json *desired(struct write *w, const struct json *old, struct outc
 struct blob *write_finish(struct write *w, struct json *obj, const struct json *old, bool *ret_same,
                           struct outcome *outcome)
 {
-    if (write_check(w->q, obj, old, outcome) < 0) {
+    if (write_check(w, obj, old, outcome) < 0) {
         return NULL;
     }
     if (write_settle(w, obj, old, outcome) < 0) {
@@ -611,7 +694,7 @@ static struct blob *compute_new(struct write *w, struct outcome *outcome)
     }
     object_conform(q->kind, obj);
     object_prepare_create(q->kind, obj, time_wall_ms());
-    if (write_check(q, obj, NULL, outcome) < 0) {
+    if (write_check(w, obj, NULL, outcome) < 0) {
         return NULL;
     }
     fields_record(q, NULL, obj);

@@ -10,6 +10,7 @@
 #include "apiserver/admission/alloc.h"
 #include "apiserver/admission/quota.h"
 #include "apiserver/admission/uids.h"
+#include "apiserver/admission/webhooks.h"
 #include "apiserver/request/request.h"
 
 struct write;
@@ -46,10 +47,11 @@ struct write {
     bool deletes; /* The key is being deleted. */
     uint64_t sent_ns;
     struct blob *value;
-    struct object *base;      /* The object that the change is based on; NULL: creation. */
-    struct alloc_write alloc; /* Claims of a Service. */
-    struct uids_write uids;   /* Claims of a namespace. */
-    struct quota_write quota; /* What it adds to quotas. */
+    struct object *base;          /* The object that the change is based on; NULL: creation. */
+    struct alloc_write alloc;     /* Claims of a Service. */
+    struct uids_write uids;       /* Claims of a namespace. */
+    struct quota_write quota;     /* What it adds to quotas. */
+    struct webhook_run *webhooks; /* Calls of webhooks; NULL: none was asked. */
     /* Other objects that change in the same transaction; keys and values are owned.  Only of a
      * kind that gets no addresses or ports. */
     struct store_claim *others;
@@ -97,9 +99,11 @@ int write_settle(struct write *w, struct json *obj, const struct json *old,
  * as the service account of a new namespace; then the outcome is taken over, and the attempt is
  * made again after a moment.  It waits for about a second in all, as Kubernetes does. */
 bool write_awaits(struct write *w, const struct json *obj, struct outcome *outcome);
-/* Runs admission, which may change 'obj', and validation. */
-int write_check(struct request *q, struct json *obj, const struct json *old,
-                struct outcome *outcome);
+/* Runs admission, which may change 'obj', and validation.  When webhooks are to be asked, the
+ * outcome is taken over, and the attempt is made again after their answers. */
+int write_check(struct write *w, struct json *obj, const struct json *old, struct outcome *outcome);
+/* Asks the webhooks about the deletion of 'old'. */
+int write_check_deletion(struct write *w, const struct json *old, struct outcome *outcome);
 /* The bytes for the store; NULL: the outcome is filled. */
 struct blob *write_encode(struct request *q, const struct json *obj, struct outcome *outcome);
 /* Validates the update of 'old' to 'obj', and encodes it; '*ret_same': it changes nothing. */

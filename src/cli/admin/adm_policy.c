@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet adm policy: who may use security context constraints, and what they would allow.
+/* tenet adm policy: roles of users and groups, who may use security context constraints, and what
+ * these would allow.
  *
  * As oc of OpenShift 4 does it, the use is given by a binding to the ClusterRole
  * system:openshift:scc:NAME, which is made where it is missing.  Taking it away also removes the
@@ -7,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/admin/adm.h"
 #include "cli/admin/adm_policy_review.h"
+#include "cli/admin/adm_policy_roles.h"
 #include "cli/session.h"
 #include "pod/scc.h"
 
@@ -19,24 +21,39 @@
 #define MAX_ATTEMPTS 10
 
 static const char help[] =
-    "usage: tenet adm policy add-scc-to-user SCC (USER... | -z ACCOUNT...)\n"
+    "usage: tenet adm policy add-role-to-user ROLE (USER... | -z ACCOUNT...)\n"
+    "       tenet adm policy add-role-to-group ROLE GROUP...\n"
+    "       tenet adm policy remove-role-from-user ROLE (USER... | -z ACCOUNT...)\n"
+    "       tenet adm policy remove-role-from-group ROLE GROUP...\n"
+    "       tenet adm policy add-cluster-role-to-user ROLE (USER... | -z ACCOUNT...)\n"
+    "       tenet adm policy add-cluster-role-to-group ROLE GROUP...\n"
+    "       tenet adm policy remove-cluster-role-from-user ROLE (USER... | -z ACCOUNT...)\n"
+    "       tenet adm policy remove-cluster-role-from-group ROLE GROUP...\n"
+    "       tenet adm policy add-scc-to-user SCC (USER... | -z ACCOUNT...)\n"
     "       tenet adm policy add-scc-to-group SCC GROUP...\n"
     "       tenet adm policy remove-scc-from-user SCC (USER... | -z ACCOUNT...)\n"
     "       tenet adm policy remove-scc-from-group SCC GROUP...\n"
     "       tenet adm policy scc-subject-review -f FILE... [-u USER] [-g GROUP...] [-z ACCOUNT]\n"
     "       tenet adm policy scc-review -f FILE... [-z ACCOUNT...]\n"
     "\n"
-    "Who may use security context constraints. A pod gets the settings of those that its user\n"
-    "or its service account may use.\n"
+    "Roles of users, groups and service accounts: in the project of the session, or with\n"
+    "-cluster-role- in the whole cluster. ROLE is a ClusterRole, or with --role-namespace a Role.\n"
     "\n"
-    "With -n or -z the right holds in that namespace, otherwise in the whole cluster.\n"
+    "Who may use security context constraints: a pod gets the settings of those that its user\n"
+    "or its service account may use. With -n or -z this holds in that namespace, otherwise in\n"
+    "the whole cluster.\n"
     "\n"
     "  scc-subject-review   which constraints allow the pods of files to a user, by default to "
     "oneself\n"
     "  scc-review           which constraints allow them to service accounts, by default to the "
     "pod's\n";
 
+enum { OPT_ROLE_NAMESPACE = OPT_FIRST_FREE, OPT_BINDING };
+
 static const struct command_option options[] = {
+    {"role-namespace", OPT_ROLE_NAMESPACE, "NS",
+     "the role is a Role of this namespace, which is that of the session", COMPLETE_NAMESPACE},
+    {"rolebinding-name", OPT_BINDING, "NAME", "the binding to change; default: one of the role"},
     {"filename", 'f', "FILE", "a file with pods or templates of pods; may be given repeatedly",
      COMPLETE_FILE},
     {"user", 'u', "USER", "user whom a review is about"},
@@ -48,7 +65,16 @@ static const struct command_option options[] = {
 static const struct {
     const char *name, *kind, *list; /* The list is that of the constraints. */
     bool removes, reviews;
+    enum { NO_ROLE, IN_PROJECT, IN_CLUSTER } role;
 } actions[] = {
+    {"add-role-to-user", "User", .role = IN_PROJECT},
+    {"add-role-to-group", "Group", .role = IN_PROJECT},
+    {"remove-role-from-user", "User", .removes = true, .role = IN_PROJECT},
+    {"remove-role-from-group", "Group", .removes = true, .role = IN_PROJECT},
+    {"add-cluster-role-to-user", "User", .role = IN_CLUSTER},
+    {"add-cluster-role-to-group", "Group", .role = IN_CLUSTER},
+    {"remove-cluster-role-from-user", "User", .removes = true, .role = IN_CLUSTER},
+    {"remove-cluster-role-from-group", "Group", .removes = true, .role = IN_CLUSTER},
     {"add-scc-to-user", "User", "users", false},
     {"add-scc-to-group", "Group", "groups", false},
     {"remove-scc-from-user", "User", "users", true},
@@ -68,7 +94,7 @@ struct policy {
     struct err error; /* Of the last request. */
     /* Of the options: */
     struct json *accounts, *groups, *files;
-    const char *user;
+    const char *user, *role_namespace, *binding;
 };
 
 /* ---- subjects ---- */
@@ -84,24 +110,6 @@ static void add_subject(struct policy *p, const char *kind, const char *name, co
     }
     json_set_string(o, "name", name);
     json_append(p->names, json_string(name));
-}
-
-static bool same_subject(const struct json *a, const struct json *b)
-{
-    return streq(json_get_text(a, "kind"), json_get_text(b, "kind")) &&
-           streq(json_get_text(a, "name"), json_get_text(b, "name")) &&
-           streq(json_get_text(a, "namespace"), json_get_text(b, "namespace"));
-}
-
-static bool has_subject(const struct json *list, const struct json *subject)
-{
-    const struct json *item;
-    JSON_FOREACH (item, list) {
-        if (same_subject(item, subject)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* ---- requests ---- */
@@ -178,12 +186,12 @@ static int change_binding(struct policy *p, bool removes)
         }
         struct json *list = json_array(), *item;
         JSON_FOREACH (item, json_get(o, "subjects")) {
-            if (!removes || !has_subject(p->subjects, item)) {
+            if (!removes || !policy_has_subject(p->subjects, item)) {
                 json_append(list, json_clone(item));
             }
         }
         JSON_FOREACH (item, p->subjects) {
-            if (!removes && !has_subject(list, item)) {
+            if (!removes && !policy_has_subject(list, item)) {
                 json_append(list, json_clone(item));
             }
         }
@@ -297,7 +305,8 @@ static int read_change(struct policy *p, int argc, char **argv)
     const char *action = actions[p->action].name, *kind = actions[p->action].kind;
     bool users = streq(kind, "User");
     if (optind == argc || (optind + 1 == argc && !json_count(accounts))) {
-        return command_usage(&adm_policy, "%s needs security context constraints and %s", action,
+        return command_usage(&adm_policy, "%s needs %s and %s", action,
+                             actions[p->action].role ? "a role" : "security context constraints",
                              users ? "users" : "groups");
     }
     if (json_count(accounts) && !users) {
@@ -305,6 +314,12 @@ static int read_change(struct policy *p, int argc, char **argv)
     }
     if (p->user || json_count(p->groups) || json_count(p->files)) {
         return command_usage(&adm_policy, "%s takes neither --filename nor --user and --groups",
+                             action);
+    }
+    if (!actions[p->action].role && (p->role_namespace || p->binding)) {
+        return command_usage(&adm_policy,
+                             "%s takes neither --role-namespace nor "
+                             "--rolebinding-name",
                              action);
     }
     p->scc = argv[optind++];
@@ -318,7 +333,7 @@ static int read_change(struct policy *p, int argc, char **argv)
         add_subject(p, kind, argv[optind], NULL);
     }
     for (size_t i = 0; i < json_count(accounts); i++) {
-        add_subject(p, "ServiceAccount", json_get_string(json_at(accounts, i)), p->ns);
+        add_subject(p, "ServiceAccount", json_get_string(json_at(accounts, i)), p->s.ns);
     }
     return 0;
 }
@@ -350,6 +365,28 @@ static int review(struct policy *p, int argc, char **argv)
     return status;
 }
 
+static int change_roles(struct policy *p)
+{
+    bool cluster = actions[p->action].role == IN_CLUSTER;
+    if (cluster && p->role_namespace) {
+        return command_usage(&adm_policy, "a role of a namespace holds in that namespace alone");
+    }
+    if (p->role_namespace && !streq(p->role_namespace, p->s.ns)) {
+        return command_usage(&adm_policy,
+                             "--role-namespace \"%s\" is not the namespace \"%s\" of "
+                             "the binding",
+                             p->role_namespace, p->s.ns);
+    }
+    const struct policy_roles r = {.role = p->scc,
+                                   .ns = cluster ? NULL : p->s.ns,
+                                   .local = p->role_namespace != NULL,
+                                   .binding = p->binding,
+                                   .removes = actions[p->action].removes,
+                                   .subjects = p->subjects,
+                                   .names = p->names};
+    return policy_roles_run(&p->s, &r);
+}
+
 static int dispatch(struct policy *p, int argc, char **argv)
 {
     if (optind == argc) {
@@ -363,7 +400,7 @@ static int dispatch(struct policy *p, int argc, char **argv)
         return review(p, argc, argv);
     }
     int status = read_change(p, argc, argv);
-    return status ? status : execute(p);
+    return status ? status : actions[p->action].role ? change_roles(p) : execute(p);
 }
 
 static int run(int argc, char **argv)
@@ -380,6 +417,10 @@ static int run(int argc, char **argv)
         }
         if (opt == 'u') {
             p.user = optarg;
+        } else if (opt == OPT_ROLE_NAMESPACE) {
+            p.role_namespace = optarg;
+        } else if (opt == OPT_BINDING) {
+            p.binding = optarg;
         } else {
             json_append(opt == 'z'   ? p.accounts
                         : opt == 'g' ? p.groups
@@ -400,10 +441,13 @@ static int run(int argc, char **argv)
 
 const struct command adm_policy = {
     .name = "adm policy",
-    .summary = "who may use security context constraints, and what they would allow",
+    .summary = "roles, who may use security context constraints, and what they would allow",
     .help = help,
     .options = options,
     .shared = session_options,
-    .complete = "add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group "
+    .complete = "add-role-to-user add-role-to-group remove-role-from-user remove-role-from-group "
+                "add-cluster-role-to-user add-cluster-role-to-group remove-cluster-role-from-user "
+                "remove-cluster-role-from-group add-scc-to-user add-scc-to-group "
+                "remove-scc-from-user remove-scc-from-group "
                 "scc-subject-review scc-review",
     .run = run};

@@ -2,24 +2,25 @@
 /* tenet adm: commands for administrators of a cluster, in groups. */
 #include "cli/admin/adm.h"
 
-static const struct command *const groups[] = {&adm_cordon,      &adm_create_master_certs,
-                                               &adm_drain,       &adm_groups,
-                                               &adm_manage_node, &adm_pod_network,
-                                               &adm_policy,      &adm_prometheus_targets,
-                                               &adm_uncordon,    NULL};
+static const struct command *const groups[] = {
+    &adm_config,      &adm_cordon, &adm_create_master_certs,
+    &adm_drain,       &adm_groups, &adm_manage_node,
+    &adm_pod_network, &adm_policy, &adm_prometheus_targets,
+    &adm_uncordon,    NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
     "\n"
     "Administration of a cluster.\n"
     "\n"
+    "  config                judge a configuration file, or convert one of OpenShift\n"
     "  cordon                nodes get no new pods\n"
     "  create-master-certs   certificates and keys of an API server and controllers apart\n"
     "  drain                 empty nodes for maintenance\n"
     "  groups                groups of users and their members\n"
     "  manage-node           whether nodes get pods; list or evict their pods\n"
     "  pod-network           networks of projects: join, isolate, make global\n"
-    "  policy                who may use security context constraints\n"
+    "  policy                roles of users and groups, use of security context constraints\n"
     "  prometheus-targets    masters and nodes as targets of Prometheus\n"
     "  uncordon              nodes get new pods again\n";
 

@@ -86,6 +86,7 @@ static int run(int argc, char **argv)
         config_file_set_log(c.log_level, c.log_format, &e) < 0) {
         return command_fail(&e, config ? "%s" : NULL, config);
     }
+    config_file_warn(&c.findings);
     status = kubelet_run(&c, config, &e);
     return status < 0 ? command_fail(&e, NULL) : status;
 }

@@ -99,6 +99,7 @@ static int run_agent(int argc, char **argv)
     if (node_config_finish(&c, &e) < 0 || config_file_set_log(c.log_level, c.log_format, &e) < 0) {
         return command_fail(&e, config ? "%s" : NULL, config);
     }
+    config_file_warn(&c.findings);
     status = o.mounts_only ? agent_make_mounts(&c, &e) : agent_run(&c, config, &e);
     return status < 0 ? command_fail(&e, NULL) : status;
 }

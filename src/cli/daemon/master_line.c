@@ -51,6 +51,7 @@ int master_line_parse(const struct command *command, int argc, char **argv, stru
     }
     if (config_file_set_log(c->log_level, c->log_format, &e) == 0 &&
         master_config_check(c, command->daemons, &e) == 0) {
+        config_file_warn(&c->findings);
         return -1;
     }
     return ret->config ? command_fail(&e, "%s", ret->config) : command_fail(&e, NULL);

@@ -1,59 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet whoami: the user as which the server takes the caller, or what the kubeconfig says. */
 #include "base/mem.h"
+#include "cli/login/identity.h"
 #include "cli/session.h"
+#include "cli/shown.h"
 #include "client/kubeconfig.h"
 
 #include <stdio.h>
-
-#define SELF_API "user.openshift.io/v1"
-#define REVIEW_API "authentication.k8s.io/v1"
 
 static const char help[] = "usage: tenet whoami [OPTIONS]\n"
                            "\n"
                            "Prints the name of the user that the server takes the caller for.\n";
 
-enum { OPT_SHOW_SERVER = OPT_FIRST_FREE };
+enum { OPT_SHOW_SERVER = OPT_FIRST_FREE, OPT_SHOW_CONSOLE };
 
 static const struct command_option options[] = {
     {"show-context", 'c', NULL, "prints the current context of the kubeconfig instead"},
+    {"show-console", OPT_SHOW_CONSOLE, NULL, "prints the address of the web console instead"},
     {"show-server", OPT_SHOW_SERVER, NULL, "prints the server's URL instead"},
     {"show-token", 't', NULL, "prints the token of the kubeconfig instead"},
     {0},
 };
 
-/* A server that has no kinds of OpenShift is asked for a review. */
-static int ask(struct session *s, struct json **ret, const char **ret_name, struct err *e)
-{
-    CLEANUP_FREE char *self = api_path(SELF_API, "users", NULL, "~", NULL);
-    CLEANUP_FREE char *review = api_path(REVIEW_API, "selfsubjectreviews", NULL, NULL, NULL);
-    int r = api_request_sync(s->client, "GET", self, NULL, NULL, NULL, ret, e);
-    if (r == 0) {
-        *ret_name = json_path_string(*ret, "metadata", "name", NULL);
-    }
-    if (r != -ENOENT) {
-        return r;
-    }
-    CLEANUP(json_free) struct json *body = json_object();
-    json_set_string(body, "kind", "SelfSubjectReview");
-    json_set_string(body, "apiVersion", REVIEW_API);
-    r = api_request_sync(s->client, "POST", review, NULL, NULL, body, ret, e);
-    *ret_name = r == 0 ? json_path_string(*ret, "status", "userInfo", "username", NULL) : NULL;
-    return r;
-}
-
 static int print_user(struct session *s)
 {
-    CLEANUP(json_free) struct json *answer = NULL;
-    const char *name = NULL;
+    CLEANUP_FREE char *name = NULL;
     struct err e = {0};
-    if (ask(s, &answer, &name, &e) < 0) {
+    if (identity_ask(s->client, &name, &e) < 0) {
+        return e.code == -EPROTO ? session_error("%s", e.text) : session_fail(s, &e, NULL);
+    }
+    CLEANUP_FREE char *harmless = shown(name);
+    puts(harmless);
+    return 0;
+}
+
+/* Prints the address of the web console; a cluster that tells none has it at the API server. */
+static int print_console(struct session *s)
+{
+    CLEANUP_FREE char *path =
+        api_path("v1", "configmaps", "openshift-config-managed", "console-public", NULL);
+    CLEANUP(json_free) struct json *o = NULL;
+    struct err e = {0};
+    int r = api_request_sync(s->client, "GET", path, NULL, NULL, NULL, &o, &e);
+    if (r < 0 && r != -ENOENT && r != -EACCES) {
         return session_fail(s, &e, NULL);
     }
-    if (!name) {
-        return session_error("the server's answer names no user");
-    }
-    puts(name);
+    CLEANUP_FREE char *url = shown(json_get_text(json_get(o, "data"), "consoleURL"));
+    puts(*url ? url : api_client_server(s->client));
     return 0;
 }
 
@@ -85,7 +78,8 @@ static int run(int argc, char **argv)
         }
         if (what) {
             return command_usage(&cmd_whoami,
-                                 "only one of --show-context, --show-server and --show-token");
+                                 "only one of --show-console, --show-context, --show-server and "
+                                 "--show-token");
         }
         what = opt;
     }
@@ -100,7 +94,7 @@ static int run(int argc, char **argv)
         puts(api_client_server(s.client));
         return 0;
     }
-    return status ? status : print_user(&s);
+    return status ? status : what == OPT_SHOW_CONSOLE ? print_console(&s) : print_user(&s);
 }
 
 const struct command cmd_whoami = {.name = "whoami",

@@ -292,7 +292,8 @@ static int plan_config(struct master_setup *m, char **ret_text, struct err *e)
         return r < 0 ? r : check_config(m, e) < 0 ? err_prefix(e, "%s", m->config_path) : 0;
     }
     r = make_document(m, &doc, e);
-    if (r < 0 || (r = master_config_read(&m->config, doc, e)) < 0 || (r = check_config(m, e)) < 0) {
+    if (r < 0 || (r = master_config_read(&m->config, doc, NULL, e)) < 0 ||
+        (r = check_config(m, e)) < 0) {
         return r;
     }
     setup_config_text(doc, "master", "tenet-master-config(5)", &text);

@@ -25,8 +25,8 @@ static const struct row {
     int64_t priority; /* 0: none. */
     bool privileged, host, network_only, host_paths;
     bool no_escalation;
-    const char *labels, *user, *file_group, *groups; /* Strategies. */
-    const char *volumes, *drops, *profiles;
+    const char *labels, *user, *file_group, *groups;  /* Strategies. */
+    const char *volumes, *drops, *profiles, *may_add; /* Words. */
     const char *users, *members;
     const char *description;
 } rows[] = {
@@ -74,6 +74,19 @@ static const struct row {
      .drops = DROPS,
      .description = "The network and the ports of the node, with the user IDs and the SELinux "
                     "level of the project."},
+    {.name = "hostnetwork-v2",
+     .network_only = true,
+     .no_escalation = true,
+     .labels = ONE,
+     .user = RANGE,
+     .file_group = ONE,
+     .groups = ONE,
+     .volumes = VOLUMES "secret",
+     .drops = "ALL",
+     .may_add = "NET_BIND_SERVICE",
+     .profiles = "runtime/default",
+     .description = "Like hostnetwork, but containers drop all capabilities and gain no "
+                    "privileges."},
     {.name = "nonroot",
      .labels = ONE,
      .user = NON_ROOT,
@@ -83,6 +96,17 @@ static const struct row {
      .drops = DROPS,
      .description = "Like restricted, but pods run as any user other than root, which the pod or "
                     "its image names."},
+    {.name = "nonroot-v2",
+     .no_escalation = true,
+     .labels = ONE,
+     .user = NON_ROOT,
+     .file_group = ANY,
+     .groups = ANY,
+     .volumes = VOLUMES "secret",
+     .drops = "ALL",
+     .may_add = "NET_BIND_SERVICE",
+     .profiles = "runtime/default",
+     .description = "Like nonroot, but containers drop all capabilities and gain no privileges."},
     {.name = "privileged",
      .privileged = true,
      .host = true,
@@ -111,10 +135,24 @@ static const struct row {
      .members = "system:authenticated",
      .description = "Nothing of the node; the user IDs and the SELinux level of the project. "
                     "Every authenticated user may use it."},
+    {.name = "restricted-v2",
+     .no_escalation = true,
+     .labels = ONE,
+     .user = RANGE,
+     .file_group = ONE,
+     .groups = ANY,
+     .volumes = VOLUMES "secret",
+     .drops = "ALL",
+     .may_add = "NET_BIND_SERVICE",
+     .profiles = "runtime/default",
+     .description = "Like restricted, but containers drop all capabilities. No user may use it "
+                    "before an administrator says so."},
 };
 
-const char *const default_scc_names[] = {"anyuid",  "hostaccess", "hostmount-anyuid", "hostnetwork",
-                                         "nonroot", "privileged", "restricted",       NULL};
+const char *const default_scc_names[] = {
+    "anyuid",  "hostaccess", "hostmount-anyuid", "hostnetwork", "hostnetwork-v2",
+    "nonroot", "nonroot-v2", "privileged",       "restricted",  "restricted-v2",
+    NULL};
 
 static struct json *words(const char *s)
 {
@@ -148,6 +186,9 @@ static struct json *scc_object_of(const struct row *r)
     json_set_bool(o, "allowHostIPC", r->host);
     if (r->drops) {
         json_set(o, "requiredDropCapabilities", words(r->drops));
+    }
+    if (r->may_add) {
+        json_set(o, "allowedCapabilities", words(r->may_add));
     }
     if (r->privileged) {
         json_set(o, "allowedCapabilities", words("*"));

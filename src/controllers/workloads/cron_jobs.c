@@ -118,6 +118,7 @@ static void stop(void *state)
 static const struct controller_watch watches[] = {
     KEEPER_OWNERS(struct cron_jobs, "batch/v1", "cronjobs"),
     KEEPER_FIRST(struct cron_jobs, "batch/v1", "jobs"),
+    KEEPER_QUOTAS,
 };
 
 const struct controller cron_jobs_controller = {

@@ -183,6 +183,7 @@ static const struct controller_watch watches[] = {
      .deleted = set_deleted},
     KEEPER_FIRST(struct daemon_sets, "v1", "pods"),
     KEEPER_SECOND(struct daemon_sets, "apps/v1", "controllerrevisions"),
+    KEEPER_QUOTAS,
     {.api_version = "v1",
      .plural = "nodes",
      .informer = CONTROLLER_INFORMER(struct daemon_sets, nodes),

@@ -168,6 +168,19 @@ static void pod_deleted(void *ctx, const char *key, const struct json *pod)
     add_rollouts(c, pod, true);
 }
 
+static void quota_changed(void *ctx, const char *key, const struct json *old,
+                          const struct json *obj)
+{
+    struct deployers *c = ctx;
+    engine_quota_changed(&c->rollouts.engine, old, obj);
+}
+
+static void quota_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct deployers *c = ctx;
+    engine_quota_changed(&c->rollouts.engine, obj, NULL);
+}
+
 /* ---- start and stop ---- */
 
 static int start(const struct controller_env *env, const void *config, void **ret, struct err *e)
@@ -199,6 +212,14 @@ static const struct controller_watch watches[] = {
      .informer = CONTROLLER_INFORMER(struct deployers, rollouts.pods),
      .changed = pod_changed,
      .deleted = pod_deleted},
+    {.api_version = "v1",
+     .plural = "resourcequotas",
+     .changed = quota_changed,
+     .deleted = quota_deleted},
+    {.api_version = "quota.openshift.io/v1",
+     .plural = "clusterresourcequotas",
+     .changed = quota_changed,
+     .deleted = quota_deleted},
 };
 
 const struct controller deployers_controller = {

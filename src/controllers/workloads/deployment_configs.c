@@ -51,6 +51,7 @@ static void stop(void *state)
 static const struct controller_watch watches[] = {
     KEEPER_OWNERS(struct configs, "apps.openshift.io/v1", "deploymentconfigs"),
     KEEPER_FIRST(struct configs, "v1", "replicationcontrollers"),
+    KEEPER_QUOTAS,
 };
 
 const struct controller deployment_configs_controller = {

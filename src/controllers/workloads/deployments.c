@@ -106,6 +106,7 @@ static void stop(void *state)
 static const struct controller_watch watches[] = {
     KEEPER_OWNERS(struct deployments, "apps/v1", "deployments"),
     KEEPER_FIRST(struct deployments, "apps/v1", "replicasets"),
+    KEEPER_QUOTAS,
     {.api_version = "v1",
      .plural = "pods",
      .informer = CONTROLLER_INFORMER(struct deployments, pods),

@@ -4,6 +4,7 @@
 #include "api/obj.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
+#include "quota/quota.h"
 
 #define STRATEGIC "application/strategic-merge-patch+json"
 /* A key whose writes are not visible yet is looked at again when an object changes; this is for
@@ -66,6 +67,7 @@ void engine_init(struct engine *g, const struct controller_env *env,
     g->kind = kind;
     smap_init(&g->behind, free);
     smap_init(&g->leaving, free);
+    smap_init(&g->refused, NULL);
     list_init(&g->runs);
 }
 
@@ -97,6 +99,7 @@ void engine_done(struct engine *g)
     }
     smap_done(&g->behind);
     smap_done(&g->leaving);
+    smap_done(&g->refused);
 }
 
 void engine_watch(struct engine *g, const struct workload_kind *kind,
@@ -116,6 +119,7 @@ bool engine_is_current(struct engine *g, struct work *w)
         }
     }
     (void) smap_remove(&g->behind, work_key(w));
+    (void) smap_remove(&g->refused, work_key(w)); /* The next plan is another attempt. */
     return true;
 }
 
@@ -131,6 +135,22 @@ void engine_mark_leaving(const struct engine *g, struct owned_list *children)
 void engine_is_gone(struct engine *g, const struct json *obj)
 {
     (void) smap_remove(&g->leaving, obj_uid(obj));
+}
+
+void engine_quota_changed(struct engine *g, const struct json *old, const struct json *now)
+{
+    const char *ns = obj_namespace(now ? now : old);
+    size_t size = strlen(ns);
+    struct smap_entry *e;
+    if (!old || !quota_object_gives_room(old, now)) {
+        return;
+    }
+    SMAP_FOREACH (e, &g->refused) {
+        /* One of the cluster has no namespace, and bounds several. */
+        if (!size || (strncmp(e->key, ns, size) == 0 && e->key[size] == '/')) {
+            workqueue_add(g->env.queue, e->key);
+        }
+    }
 }
 
 /* Notes the resourceVersion of what the server answered. */
@@ -192,6 +212,11 @@ static void say(struct run *r, bool warning, const char *reason, const char *mes
     recorder_event(r->engine->env.recorder, kind->api_version, kind->kind,
                    r->plan.about ? r->plan.about : r->owner, warning ? EVENT_WARNING : EVENT_NORMAL,
                    reason, message);
+}
+
+static bool is_refused_by_quota(int error, const char *text)
+{
+    return error == -EACCES && strstr(text, "exceeded quota: ");
 }
 
 /* The namespace goes, and the owner with it: that is no failure to report. */
@@ -364,6 +389,9 @@ static void end(struct run *r)
     int error = r->error;
     bool failed = r->failed;
     CLEANUP_FREE char *text = TAKE(r->text);
+    if (failed && is_refused_by_quota(error, text)) {
+        smap_set(&r->engine->refused, work_key(w), r->engine);
+    }
     run_free(r);
     if (failed) {
         work_retry(w, error, "carry out the plan of a workload", text);

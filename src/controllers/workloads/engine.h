@@ -27,6 +27,7 @@ struct engine {
     struct engine_copy copies[ENGINE_COPIES];
     size_t n_copies;
     struct smap behind;  /* Key to 'struct behind': writes that the copies may lack. */
+    struct smap refused; /* Keys with a write that a quota refused. */
     struct smap leaving; /* uids of objects whose deletion was sent, and is not seen yet. */
     struct list runs;
 };
@@ -50,3 +51,6 @@ void engine_is_gone(struct engine *g, const struct json *obj);
  * from. */
 void engine_run(struct engine *g, struct work *w, const struct json *owner,
                 struct workload_plan *plan);
+/* A ResourceQuota or ClusterResourceQuota has changed, or was deleted ('now' NULL): keys with a
+ * write that a quota refused are reconciled at once when it gives room. */
+void engine_quota_changed(struct engine *g, const struct json *old, const struct json *now);

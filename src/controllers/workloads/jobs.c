@@ -162,6 +162,7 @@ static const struct controller_watch watches[] = {
      .informer = CONTROLLER_INFORMER(struct jobs, keeper.children[0]),
      .changed = pod_changed,
      .deleted = keeper_child_deleted},
+    KEEPER_QUOTAS,
 };
 
 const struct controller jobs_controller = {

@@ -157,3 +157,18 @@ void keeper_second_deleted(void *ctx, const char *key, const struct json *obj)
 {
     deleted(ctx, 1, key, obj);
 }
+
+/* ---- quotas ---- */
+
+void keeper_quota_changed(void *ctx, const char *key, const struct json *old,
+                          const struct json *obj)
+{
+    struct keeper *k = ctx;
+    engine_quota_changed(&k->engine, old, obj);
+}
+
+void keeper_quota_deleted(void *ctx, const char *key, const struct json *obj)
+{
+    struct keeper *k = ctx;
+    engine_quota_changed(&k->engine, obj, NULL);
+}

@@ -43,6 +43,9 @@ void keeper_child_deleted(void *ctx, const char *key, const struct json *obj);
 void keeper_second_changed(void *ctx, const char *key, const struct json *old,
                            const struct json *obj);
 void keeper_second_deleted(void *ctx, const char *key, const struct json *obj);
+void keeper_quota_changed(void *ctx, const char *key, const struct json *old,
+                          const struct json *obj);
+void keeper_quota_deleted(void *ctx, const char *key, const struct json *obj);
 
 /* Rows of watches for a state of type 'type' whose first member is the keeper 'keeper'. */
 #define KEEPER_OWNERS(type, version, name)                                                     \
@@ -62,4 +65,14 @@ void keeper_second_deleted(void *ctx, const char *key, const struct json *obj);
         .api_version = version, .plural = name,                            \
         .informer = CONTROLLER_INFORMER(type, keeper.children[1]),         \
         .changed = keeper_second_changed, .deleted = keeper_second_deleted \
+    }
+/* Two rows: what a quota refused is tried again when the quota gives room. */
+#define KEEPER_QUOTAS                                                              \
+    {.api_version = "v1",                                                          \
+     .plural = "resourcequotas",                                                   \
+     .changed = keeper_quota_changed,                                              \
+     .deleted = keeper_quota_deleted},                                             \
+    {                                                                              \
+        .api_version = "quota.openshift.io/v1", .plural = "clusterresourcequotas", \
+        .changed = keeper_quota_changed, .deleted = keeper_quota_deleted           \
     }

@@ -137,10 +137,12 @@ static void stop(void *state)
 static const struct controller_watch set_watches[] = {
     SETS("apps/v1", "replicasets"),
     KEEPER_FIRST(struct replicas, "v1", "pods"),
+    KEEPER_QUOTAS,
 };
 static const struct controller_watch controller_watches[] = {
     SETS("v1", "replicationcontrollers"),
     KEEPER_FIRST(struct replicas, "v1", "pods"),
+    KEEPER_QUOTAS,
 };
 
 const struct controller replica_sets_controller = {

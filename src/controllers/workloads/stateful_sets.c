@@ -86,6 +86,7 @@ static const struct controller_watch watches[] = {
     KEEPER_OWNERS(struct stateful_sets, "apps/v1", "statefulsets"),
     KEEPER_FIRST(struct stateful_sets, "v1", "pods"),
     KEEPER_SECOND(struct stateful_sets, "apps/v1", "controllerrevisions"),
+    KEEPER_QUOTAS,
     {.api_version = "v1",
      .plural = "persistentvolumeclaims",
      .informer = CONTROLLER_INFORMER(struct stateful_sets, claims),

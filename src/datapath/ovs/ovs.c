@@ -192,6 +192,7 @@ static void pump(void *ctx)
             of_sync(o->of);
         }
         refresh_step(o);
+        tunnels_step(o);
         after_step(o);
         o->of_was_up |= o->flows.dumped;
         judge(o);
@@ -216,6 +217,7 @@ static void ovs_close(struct datapath *dp)
     struct ovs_dp *o = of_dp(dp);
     explain_close(o);
     refresh_done(o);
+    tunnels_done(o);
     after_done(o);
     db_free(o->db);
     of_free(o->of);

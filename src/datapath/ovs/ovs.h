@@ -29,6 +29,7 @@
 #include "datapath/ovs/plan.h"
 #include "datapath/ovs/pool.h"
 #include "datapath/ovs/unixctl.h"
+#include "net/kernel/rtnl.h"
 #include "sdn/pipeline.h"
 #include "sdn/policy.h"
 #include "sdn/refusal.h"
@@ -53,6 +54,29 @@ struct refresh {
     bool pending;
     uint64_t at_ms;
     struct unixctl_call *call;
+};
+
+/* tunnels.c: an entry of the switch's own table, and the next hop to a remote node. */
+struct tunnel_entry {
+    uint32_t ip;
+    struct mac mac;
+};
+struct tunnel_hop {
+    uint32_t host;
+    uint32_t ip; /* The next hop; 0: not known. */
+    int ifindex; /* The link to it. */
+    uint64_t looked_ms;
+};
+struct tunnels {
+    struct rtnl *rtnl; /* NULL until the first round. */
+    struct unixctl_call *call;
+    uint64_t at_ms, written_ms, wait_ms;
+    uint64_t generation; /* Of the remote nodes in 'hops'. */
+    struct tunnel_hop *hops;
+    size_t n_hops;
+    struct rtnl_neigh *writes; /* Entries to write in this round, the last one first. */
+    size_t n_writes, cap_writes;
+    bool unresolved; /* The kernel has to resolve a next hop, or there is no route. */
 };
 
 struct ovs_dp {
@@ -106,6 +130,7 @@ struct ovs_dp {
     size_t pods_view_cap;
 
     struct refresh refresh;
+    struct tunnels tunnels;
     /* 'after' is sorted by generation; 'again', connections to delete a second time, by time. */
     struct list after, again;
     size_t n_after; /* Entries of both lists. */
@@ -201,6 +226,18 @@ void refuse_packet(struct ovs_dp *o, const struct of_packet_in *p);
 void refresh_want(struct ovs_dp *o, uint64_t generation);
 void refresh_step(struct ovs_dp *o);
 void refresh_done(struct ovs_dp *o);
+
+/* ---- tunnels.c: neighbours of tunnels.
+ *
+ * The userspace datapath resolves the next hop of a tunnel itself, by listening to ARP replies that
+ * pass its bridges, and drops packets until it has an entry.  It does not listen to replies that a
+ * cached flow forwards, so it can lack an entry for long although the kernel has it; and it drops
+ * entries that no packet used.  So the agent compares the switch's table (tnl/neigh/show) with the
+ * kernel's neighbours, and writes what is missing or different (tnl/neigh/set). */
+void tunnels_step(struct ovs_dp *o);
+void tunnels_done(struct ovs_dp *o);
+/* The entries in the text of tnl/neigh/show, owned by the caller and sorted by address. */
+size_t tunnels_parse(const char *text, struct tunnel_entry **ret);
 
 /* ---- after.c: connections that end when flows are in place, and frames that go on then.
  *

@@ -757,13 +757,18 @@ void host_proxy_changed(struct host_proxy *p)
 void host_proxy_set_network(struct host_proxy *p, const struct sdn_network *n)
 {
     struct services_base base = {
-        .mode = p->cfg.mode, .n_cluster = n->n_cluster, .service = n->service};
+        .mode = p->cfg.mode,
+        .n_cluster = n->n_cluster,
+        .service = n->service,
+        .tunnel_port = n->vxlan_port,
+    };
     memcpy(base.cluster, n->cluster, n->n_cluster * sizeof n->cluster[0]);
     if (p->userspace) {
         userspace_set_tunnel_port(p->userspace, n->vxlan_port);
     }
     bool same = p->have_network && base.n_cluster == p->base.n_cluster &&
-                prefix_equal(base.service, p->base.service);
+                prefix_equal(base.service, p->base.service) &&
+                base.tunnel_port == p->base.tunnel_port;
     for (size_t i = 0; same && i < base.n_cluster; i++) {
         same = prefix_equal(base.cluster[i], p->base.cluster[i]);
     }

@@ -252,6 +252,17 @@ static void guard_proxy(struct nft_batch *b, struct services_digest *d)
     end(&c);
 }
 
+/* The answer to a packet whose source port is that of the tunnels would be taken for a packet of a
+ * tunnel, and get lost: one connection in 64,512, if all ports were drawn from. */
+static void masquerade(struct nft_batch *b, uint16_t tunnel_port)
+{
+    const bool high = tunnel_port < 32768;
+    const uint16_t first = htons(high ? 32768 : 1024), last = htons(high ? 65535 : 32767);
+    nft_load_value(b, R0, &first, sizeof first);
+    nft_load_value(b, R1, &last, sizeof last);
+    nft_masquerade(b, R0, R1);
+}
+
 static void create_hooks(struct nft_batch *b, const struct services_base *base,
                          struct services_digest *d)
 {
@@ -288,7 +299,7 @@ static void create_hooks(struct nft_batch *b, const struct services_base *base,
     nft_load_meta(b, NFT_META_MARK, R0);
     nft_bitwise(b, R0, &all, &mark, sizeof mark);
     nft_store_meta(b, NFT_META_MARK, R0);
-    nft_masquerade(b);
+    masquerade(b, base->tunnel_port);
     end(&c);
     guard_proxy(b, d);
 }

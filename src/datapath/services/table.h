@@ -44,6 +44,7 @@ struct services_base {
     struct ip4_prefix cluster[SDN_MAX_CLUSTER_NETWORKS];
     size_t n_cluster;
     struct ip4_prefix service; /* len 0: none. */
+    uint16_t tunnel_port;      /* Of VXLAN: no translated packet has it as its source port. */
 };
 
 /* Sums over the table's content, for comparison with the desired one. The order does not matter. */

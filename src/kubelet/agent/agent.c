@@ -437,7 +437,7 @@ static void start_pods(struct kubelet *k)
     CLEANUP_FREE char *selector = xasprintf("metadata.name=%s", k->cfg->node_name);
     k->pods = workers_new(&c, &ops, k);
     if (k->serve) {
-        serve_set_pods(k->serve, k->pods, k->node_status);
+        serve_set_pods(k->serve, k->pods, k->volumes, k->node_status);
     }
     start_rotation(k);
     struct eviction_config ec = {.loop = k->loop,

@@ -24,6 +24,7 @@ struct serve {
     struct serving_cert *cert;
     struct stats *stats;
     struct workers *pods;
+    struct volumes *volumes;
     const struct node_status *node;
 };
 
@@ -258,6 +259,7 @@ static void metrics(void *ctx, enum kubelet_metrics which, struct strbuf *out)
             workers_get_stats(s->pods, &stats);
         }
         prom_write(&kubelet_metrics, &stats, out);
+        stats_write_volumes(s->stats, out);
         prom_process(out);
         break;
     }
@@ -301,6 +303,27 @@ static const char *group_of(const struct kubelet_config *cfg, const struct json 
     return systemd ? pod_slice_path(group, a) : group;
 }
 
+struct volume_list {
+    struct stats_volume *list;
+    size_t n, cap;
+    struct arena *arena;
+};
+
+static void add_volume(void *ctx, const struct volume_usage *u)
+{
+    struct volume_list *l = ctx;
+    l->list = grow(l->list, &l->cap, l->n + 1, sizeof *l->list);
+    l->list[l->n++] = (struct stats_volume){.name = arena_strdup(l->arena, u->volume),
+                                            .claim = arena_strdup(l->arena, u->claim),
+                                            .time_ms = u->time_ms,
+                                            .capacity = u->capacity,
+                                            .available = u->available,
+                                            .used = u->used,
+                                            .inodes = u->inodes,
+                                            .inodes_free = u->inodes_free,
+                                            .inodes_used = u->inodes_used};
+}
+
 static void add_usage(void *ctx, const struct json *pod, const struct json *status)
 {
     const struct stats_walk *w = ctx;
@@ -333,7 +356,14 @@ static void add_usage(void *ctx, const struct json *pod, const struct json *stat
                                                      "limits", "memory", -1)};
         }
     }
+    struct volume_list volumes = {.arena = &a};
+    if (w->serve->volumes) {
+        volumes_each_usage(w->serve->volumes, pod_uid(pod), add_volume, &volumes);
+    }
+    p.volumes = volumes.list;
+    p.n_volumes = volumes.n;
     w->add(w->stats, &p);
+    free(volumes.list);
 }
 
 static void each_pod_stats(void *ctx, void (*add)(void *stats, const struct stats_pod *pod),
@@ -452,8 +482,10 @@ uint16_t serve_port(const struct serve *s)
     return (uint16_t) kubelet_server_port(s->server);
 }
 
-void serve_set_pods(struct serve *s, struct workers *pods, const struct node_status *node)
+void serve_set_pods(struct serve *s, struct workers *pods, struct volumes *volumes,
+                    const struct node_status *node)
 {
     s->pods = pods;
+    s->volumes = volumes;
     s->node = node;
 }

@@ -21,8 +21,9 @@ struct serve;
 int serve_new(const struct serve_config *c, struct serve **ret, struct err *e);
 struct serve *serve_free(struct serve *s);
 uint16_t serve_port(const struct serve *s);
-/* The pods, once they are known, and the node. */
-void serve_set_pods(struct serve *s, struct workers *pods, const struct node_status *node);
+/* The pods, once they are known, their volumes, and the node. */
+void serve_set_pods(struct serve *s, struct workers *pods, struct volumes *volumes,
+                    const struct node_status *node);
 
-/* The rows of /metrics and of /metrics/probes. */
+/* The rows of /metrics, but for those of volumes, and of /metrics/probes. */
 extern const struct prom_table kubelet_metrics, kubelet_probe_metrics;

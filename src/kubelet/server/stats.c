@@ -30,6 +30,8 @@ struct entry {
     int64_t log_bytes, pids;
     const struct pod_link *links;
     size_t n_links;
+    const struct stats_volume *volumes;
+    size_t n_volumes;
 };
 
 /* One reading of everything: the node, and each pod followed by its containers. */
@@ -208,6 +210,18 @@ static void add_container(struct reading *r, const struct stats_pod *p,
     read_group(r, group, &e->usage);
 }
 
+static void copy_volumes(struct reading *r, const struct stats_pod *p, struct entry *e)
+{
+    struct stats_volume *copy = ARENA_NEW(&r->arena, struct stats_volume, p->n_volumes + 1);
+    for (size_t i = 0; i < p->n_volumes; i++) {
+        copy[i] = p->volumes[i];
+        copy[i].name = arena_strdup(&r->arena, copy[i].name);
+        copy[i].claim = arena_strdup(&r->arena, copy[i].claim);
+    }
+    e->volumes = copy;
+    e->n_volumes = p->n_volumes;
+}
+
 static void add_pod(void *stats, const struct stats_pod *p)
 {
     struct reading *r = stats;
@@ -222,6 +236,7 @@ static void add_pod(void *stats, const struct stats_pod *p)
     if (!p->host_network) {
         read_network(p, r, e);
     }
+    copy_volumes(r, p, e);
     for (size_t i = 0; i < p->n_containers; i++) {
         add_container(r, p, &p->containers[i]);
     }
@@ -395,6 +410,21 @@ static struct json *node_summary(const struct stats *s, const struct reading *r,
     return o;
 }
 
+static void add_volume(struct json *list, const char *namespace, const struct stats_volume *v)
+{
+    struct json *o = json_append(list, json_object()), *ref = json_ensure_object(o, "pvcRef");
+    set_time(o, "time", v->time_ms);
+    json_set_string(o, "name", v->name);
+    json_set_string(ref, "name", v->claim);
+    json_set_string(ref, "namespace", namespace);
+    json_set_int(o, "availableBytes", v->available);
+    json_set_int(o, "capacityBytes", v->capacity);
+    json_set_int(o, "usedBytes", v->used);
+    json_set_int(o, "inodesFree", v->inodes_free);
+    json_set_int(o, "inodes", v->inodes);
+    json_set_int(o, "inodesUsed", v->inodes_used);
+}
+
 static struct json *pod_summary(const struct entry *e, bool brief)
 {
     struct json *o = json_object(), *ref = json_ensure_object(o, "podRef");
@@ -408,6 +438,9 @@ static struct json *pod_summary(const struct entry *e, bool brief)
         set_network(o, e);
         if (e->pids >= 0) {
             json_set_int(json_ensure_object(o, "process_stats"), "process_count", e->pids);
+        }
+        for (size_t i = 0; i < e->n_volumes; i++) {
+            add_volume(json_ensure_array(o, "volume"), e->namespace, &e->volumes[i]);
         }
     }
     return o;
@@ -575,6 +608,33 @@ static void write_network(const struct prom_metric *m, const void *facts, struct
     }
 }
 
+/* The row's offset is that of a member of struct stats_volume.  A claim that several pods of the
+ * node mount is written once. */
+static void write_volumes(const struct prom_metric *m, const void *facts, struct strbuf *out)
+{
+    const struct reading *r = facts;
+    struct smap written;
+    smap_init(&written, NULL);
+    for (size_t i = 1; i < r->n; i++) {
+        const struct entry *e = &r->list[i];
+        for (size_t k = 0; k < e->n_volumes; k++) {
+            const struct stats_volume *v = &e->volumes[k];
+            CLEANUP_FREE char *key = xasprintf("%s/%s", e->namespace, v->claim);
+            int64_t n;
+            if (smap_get(&written, key)) {
+                continue;
+            }
+            smap_set(&written, key, (void *) v);
+            memcpy(&n, (const char *) v + m->offset, sizeof n);
+            strbuf_addf(out, "%s{", m->name);
+            write_label(out, "namespace", e->namespace);
+            write_label(out, "persistentvolumeclaim", v->claim);
+            strbuf_addf(out, "} %" PRId64 "\n", n);
+        }
+    }
+    smap_done(&written);
+}
+
 static void write_cores(const struct prom_metric *m, const void *facts, struct strbuf *out)
 {
     const struct reading *r = facts;
@@ -642,8 +702,24 @@ static const struct prom_metric cadvisor_rows[] = {
     PROM_WRITTEN("machine_cpu_cores", "gauge", "Processors of the node.", NULL, write_cores),
 };
 
+#define VOLUME(metric, text, member)                                         \
+    {                                                                        \
+        .name = metric, .type = "gauge", .help = text,                       \
+        .label = "namespace, persistentvolumeclaim", .write = write_volumes, \
+        PROM_MEMBER(struct stats_volume, member)                             \
+    }
+static const struct prom_metric volume_rows[] = {
+    VOLUME("kubelet_volume_stats_available_bytes", "Bytes that users can still write.", available),
+    VOLUME("kubelet_volume_stats_capacity_bytes", "Bytes of the volume's file system.", capacity),
+    VOLUME("kubelet_volume_stats_used_bytes", "Bytes in use.", used),
+    VOLUME("kubelet_volume_stats_inodes", "Inodes of the volume's file system.", inodes),
+    VOLUME("kubelet_volume_stats_inodes_free", "Free inodes.", inodes_free),
+    VOLUME("kubelet_volume_stats_inodes_used", "Inodes in use.", inodes_used),
+};
+
 const struct prom_table stats_resource_metrics = {resource_rows, ARRAY_SIZE(resource_rows)};
 const struct prom_table stats_cadvisor_metrics = {cadvisor_rows, ARRAY_SIZE(cadvisor_rows)};
+const struct prom_table stats_volume_metrics = {volume_rows, ARRAY_SIZE(volume_rows)};
 
 void stats_write_resource(struct stats *s, struct strbuf *out)
 {
@@ -653,4 +729,9 @@ void stats_write_resource(struct stats *s, struct strbuf *out)
 void stats_write_cadvisor(struct stats *s, struct strbuf *out)
 {
     prom_write(&stats_cadvisor_metrics, read_now(s), out);
+}
+
+void stats_write_volumes(struct stats *s, struct strbuf *out)
+{
+    prom_write(&stats_volume_metrics, read_now(s), out);
 }

@@ -22,6 +22,11 @@ struct stats_container {
     int64_t started_ms;
     int64_t memory_limit; /* Bytes; -1: none. */
 };
+/* How full the volume of a claim is. */
+struct stats_volume {
+    const char *name, *claim;
+    int64_t time_ms, capacity, available, used, inodes, inodes_free, inodes_used;
+};
 struct stats_pod {
     const char *namespace, *name, *uid;
     const char *cgroup;  /* The path of its group below the root of a hierarchy. */
@@ -30,6 +35,8 @@ struct stats_pod {
     int64_t started_ms;
     const struct stats_container *containers; /* Those that run. */
     size_t n_containers;
+    const struct stats_volume *volumes; /* Those of claims that have been read. */
+    size_t n_volumes;
 };
 struct stats_node {
     int64_t started_ms;
@@ -55,5 +62,8 @@ struct json *stats_summary(struct stats *s, bool only_cpu_and_memory);
 void stats_write_resource(struct stats *s, struct strbuf *out);
 void stats_write_cadvisor(struct stats *s, struct strbuf *out);
 
-/* The rows of both. */
-extern const struct prom_table stats_resource_metrics, stats_cadvisor_metrics;
+/* The part of /metrics about volumes of claims. */
+void stats_write_volumes(struct stats *s, struct strbuf *out);
+
+/* The rows of all three. */
+extern const struct prom_table stats_resource_metrics, stats_cadvisor_metrics, stats_volume_metrics;

@@ -472,6 +472,7 @@ static void volume_free(struct volume *vol)
     for (size_t i = 0; i < vol->n_tokens; i++) {
         token_free(vol->tokens[i]);
     }
+    volume_usage_forget(vol);
     claim_free(vol->claim);
     facts_free(vol->facts);
     growth_free(vol->growth);

@@ -69,6 +69,18 @@ enum volumes_phase volumes_state(const struct volumes *v, const char *uid, const
  * removed.  The attach/detach controller detaches none of them. */
 struct json *volumes_in_use(const struct volumes *v);
 
+/* How full the file system of a claim's volume is; names are borrowed for the call. */
+struct volume_usage {
+    const char *volume, *claim; /* Its name in the pod, and the claim in the pod's namespace. */
+    int64_t time_ms;            /* When it was read. */
+    int64_t capacity, available, used; /* Bytes. */
+    int64_t inodes, inodes_free, inodes_used;
+};
+typedef void volume_usage_fn(void *ctx, const struct volume_usage *u);
+/* Calls 'fn' for each ready volume of a claim that has been read.  Readings older than a minute are
+ * renewed on threads of their own, so the first call of a volume finds nothing. */
+void volumes_each_usage(struct volumes *v, const char *uid, volume_usage_fn *fn, void *ctx);
+
 struct volumes_container {
     const struct json *container; /* A member of the pod, of any of its three lists. */
     struct runtime_pairs env;     /* For subPathExpr. */

@@ -48,8 +48,11 @@ struct volume {
     struct set_up_call *call; /* The job that runs; NULL: none. */
     bool again;               /* Its input has changed while the job runs. */
     bool ready, readonly;
-    char *path;             /* On the node, when ready. */
-    struct pod_files files; /* As last written, when ready. */
+    char *path;                     /* On the node, when ready. */
+    struct pod_files files;         /* As last written, when ready. */
+    struct volume_reading *reading; /* Of its file system, under way; NULL: none. */
+    struct volume_usage usage;      /* As last read; 'time_ms' 0: never. */
+    uint64_t read_ms;               /* When a reading last ended (monotonic); 0: never. */
     char *failure;
     struct loop_timer *retry;
     struct backoff backoff;
@@ -74,3 +77,5 @@ const struct volume *pod_volumes_find(const struct pod_volumes *p, const char *n
 void mount_calls_cancel(struct pod_volumes *p);
 /* Releases the calls whose failure was not delivered. */
 void mount_calls_free(struct volumes *v);
+/* The volume goes: a reading under way is dropped. */
+void volume_usage_forget(struct volume *vol);

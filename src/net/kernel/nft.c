@@ -450,10 +450,12 @@ void nft_dnat(struct nft_batch *b, uint32_t addr_reg, uint32_t port_reg)
     end_expr(b);
 }
 
-void nft_masquerade(struct nft_batch *b)
+void nft_masquerade(struct nft_batch *b, uint32_t first_port_reg, uint32_t last_port_reg)
 {
     begin_expr(b, "masq");
-    put_be32(b, NFTA_MASQ_FLAGS, NF_NAT_RANGE_PROTO_RANDOM_FULLY);
+    put_be32(b, NFTA_MASQ_FLAGS, NF_NAT_RANGE_PROTO_RANDOM_FULLY | NF_NAT_RANGE_PROTO_SPECIFIED);
+    put_register(b, NFTA_MASQ_REG_PROTO_MIN, first_port_reg);
+    put_register(b, NFTA_MASQ_REG_PROTO_MAX, last_port_reg);
     end_expr(b);
 }
 

@@ -122,7 +122,8 @@ void nft_update_element(struct nft_batch *b, const char *set, enum nft_dynset_op
 void nft_store_meta(struct nft_batch *b, enum nft_meta_keys key, uint32_t reg);
 void nft_verdict(struct nft_batch *b, int verdict, const char *chain);
 void nft_dnat(struct nft_batch *b, uint32_t addr_reg, uint32_t port_reg);
-void nft_masquerade(struct nft_batch *b);
+/* With a random source port in the range of the ports in these registers, both included. */
+void nft_masquerade(struct nft_batch *b, uint32_t first_port_reg, uint32_t last_port_reg);
 /* To a port of the host, in 'port_reg'. */
 void nft_redirect(struct nft_batch *b, uint32_t port_reg);
 void nft_reject(struct nft_batch *b, enum nft_reject_types type, uint8_t icmp_code);

@@ -922,6 +922,45 @@ int rtnl_neigh_add(struct rtnl *r, int ifindex, uint32_t addr, struct mac mac, s
                     : 0;
 }
 
+static int neigh_collect(void *ctx, const struct nlmsghdr *h)
+{
+    const struct nlattr *tb[NDA_MAX + 1] = {NULL};
+    if (h->nlmsg_len < NLMSG_HDRLEN + sizeof(struct ndmsg) ||
+        rtnl_attrs_parse(h, sizeof(struct ndmsg), tb, NDA_MAX)) {
+        return -EBADMSG;
+    }
+    const struct ndmsg *ndm = mnl_nlmsg_get_payload(h);
+    const struct nlattr *mac = tb[NDA_LLADDR];
+    const uint16_t resolved = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT;
+    if (ndm->ndm_family != AF_INET || !(ndm->ndm_state & resolved) || !mac ||
+        mnl_attr_get_payload_len(mac) != sizeof(struct mac)) {
+        return 0;
+    }
+    struct attrs a = {.tb = tb};
+    struct rtnl_neigh n = {.ifindex = ndm->ndm_ifindex, .addr = attr_get_ip4(&a, NDA_DST)};
+    memcpy(&n.mac, mnl_attr_get_payload(mac), sizeof n.mac);
+    if (a.bad) {
+        return -EBADMSG;
+    }
+    *(struct rtnl_neigh *) collected_add(ctx) = n;
+    return 0;
+}
+
+int rtnl_neigh_list(struct rtnl *r, struct rtnl_neigh **ret, size_t *ret_n, struct err *e)
+{
+    struct collected c = {.item_size = sizeof(struct rtnl_neigh)};
+    struct nlmsghdr *h = rtnl_request(r, RTM_GETNEIGH, 0);
+    struct ndmsg *ndm = mnl_nlmsg_put_extra_header(h, sizeof *ndm);
+    ndm->ndm_family = AF_INET;
+    int code = dump(r, h, neigh_collect, &c);
+    if (code < 0) {
+        return rtnl_fail(r, code, e, "list neighbours");
+    }
+    *ret = c.items;
+    *ret_n = c.n;
+    return 0;
+}
+
 /* ---- ethtool ---- */
 
 int ethtool_tx_checksum(const char *ifname, bool on, struct err *e)

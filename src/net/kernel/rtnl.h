@@ -130,6 +130,14 @@ int rtnl_neigh_probe(struct rtnl *r, int ifindex, uint32_t addr, struct err *e);
 int rtnl_neigh_add(struct rtnl *r, int ifindex, uint32_t addr, struct mac mac,
                    struct err *e); /* Permanent. */
 
+struct rtnl_neigh {
+    int ifindex;
+    uint32_t addr;
+    struct mac mac;
+};
+/* The IPv4 neighbours whose address is resolved, of all links. */
+int rtnl_neigh_list(struct rtnl *r, struct rtnl_neigh **ret, size_t *ret_n, struct err *e);
+
 /* Turns transmit checksum offload (and with it TSO) of a link on or off: ethtool ioctl
  * ETHTOOL_STXCSUM. Works in the current namespace of the thread. */
 int ethtool_tx_checksum(const char *ifname, bool on, struct err *e);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ovsdb-server sends: framing, messages, replies, updates into the replica, and a plan from that. */
+/* What ovsdb-server sends: framing, messages, replies, updates into the replica, and a plan from that.
+ * The same bytes are the text of a command's answer as well. */
 #include "base/mem.h"
+#include "datapath/ovs/ovs.h"
 #include "datapath/ovs/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -59,5 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     plan(&rows);
     ovs_rows_done(&rows);
+    CLEANUP_FREE char *text = xstrndup((const char *) data, size);
+    CLEANUP_FREE struct tunnel_entry *entries = NULL;
+    tunnels_parse(text, &entries);
     return 0;
 }

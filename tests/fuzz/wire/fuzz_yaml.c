@@ -27,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP(json_free) struct json *docs = NULL;
     struct err e = {0};
+    size_t line = yaml_find_line((const char *) data, size, "a.b[1].c");
+    CHECK(line <= size + 1);
     if (yaml_parse_all((const char *) data, size, &docs, &e) < 0) {
         CHECK(e.code == -EINVAL && e.text[0]);
         return 0;

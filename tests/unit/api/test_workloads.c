@@ -61,6 +61,8 @@ static const struct {
     {"limitranges", "'spec':{'limits':[{'type':'Container','max':{'cpu':'1'}}]}"},
     {"clusterresourcequotas",
      "'spec':{'selector':{'labels':{'matchLabels':{'a':'b'}}},'quota':{'hard':{'pods':'1'}}}"},
+    {"rolebindingrestrictions", "'spec':{'userrestriction':{'users':['u'],'labels':[{'matchLabels':"
+                                "{'a':'b'}}]}}"},
     {"bindings", "'target':{'kind':'Node','name':'n'}"},
 };
 
@@ -508,6 +510,20 @@ static const struct bad bad[] = {
      "{'spec':{'limits':[{'type':'Pod','min':{'cpu':'1'},'max':{'cpu':'2'},'maxLimitRequestRatio':"
      "{'cpu':'3'}}]}}",
      "spec.limits[0].maxLimitRequestRatio[cpu]", "ratio 3 is greater than max/min = 2.000000"},
+    /* RoleBindingRestriction. */
+    {"rolebindingrestrictions", "{'spec':{'userrestriction':null}}", "spec",
+     "must specify exactly one of userrestriction, grouprestriction, or serviceaccountrestriction"},
+    {"rolebindingrestrictions", "{'spec':{'grouprestriction':{'groups':['g']}}}", "spec",
+     "must specify exactly one"},
+    {"rolebindingrestrictions", "{'spec':{'userrestriction':{'users':null,'labels':null}}}",
+     "spec.userrestriction", "must name at least one subject"},
+    {"rolebindingrestrictions",
+     "{'spec':{'userrestriction':{'labels':[{'matchLabels':{'-':'a'}}]}}}",
+     "spec.userrestriction.labels[0].matchLabels", "Invalid value"},
+    {"rolebindingrestrictions",
+     "{'spec':{'userrestriction':null,'serviceaccountrestriction':{'serviceaccounts':[{'name':''}]}"
+     "}}",
+     "spec.serviceaccountrestriction.serviceaccounts[0].name", "Required value"},
     /* ClusterResourceQuota. */
     {"clusterresourcequotas", "{'spec':{'selector':null}}", "spec.selector", "Required value"},
     {"clusterresourcequotas", "{'spec':{'selector':{'labels':null}}}", "spec.selector",
@@ -905,6 +921,17 @@ static void cells_show_what_kubectl_users_expect(void **state)
                  "x|a=b|c=d,e=f");
     expect_cells("appliedclusterresourcequotas",
                  "{" BORN ",'spec':{'selector':{'annotations':{'c':'d'}}}}", "x|<none>|c=d");
+    expect_cells("rolebindingrestrictions",
+                 "{" BORN ",'spec':{'userrestriction':{'users':['u'],'groups':['g'],'labels':[{"
+                 "'matchLabels':{'a':'b'}}]}}}",
+                 "x|User|u, Group g, Label(a=b)");
+    expect_cells("rolebindingrestrictions",
+                 "{" BORN ",'spec':{'serviceaccountrestriction':{'serviceaccounts':[{'name':'a'},"
+                 "{'name':'b','namespace':'n'}],'namespaces':['m']}}}",
+                 "x|ServiceAccount|a, n/b, m");
+    expect_cells("rolebindingrestrictions",
+                 "{" BORN ",'spec':{'grouprestriction':{'groups':['g']}}}", "x|Group|g");
+    expect_cells("rolebindingrestrictions", "{" BORN ",'spec':{}}", "x|<none>|");
     expect_cells("componentstatuses",
                  "{'metadata':{'name':'x'},'conditions':[{'type':'Healthy','status':'True',"
                  "'message':'ok'}]}",

@@ -97,10 +97,13 @@ static void each_header_needs_its_right(void **state)
     static const struct {
         const char *cn, *headers, *want; /* The userInfo, or status and message. */
     } cases[] = {
-        {"users", "User:jane\n", "{'username':'jane','groups':['system:authenticated']}"},
-        {"users", "user:jane\n", "{'username':'jane','groups':['system:authenticated']}"},
+        {"users", "User:jane\n",
+         "{'username':'jane','groups':['system:authenticated','system:authenticated:oauth']}"},
+        {"users", "user:jane\n",
+         "{'username':'jane','groups':['system:authenticated','system:authenticated:oauth']}"},
         {"joe", "User:jane\n", DENIED("users \"jane\" ", "joe", "users", "", CLUSTER)},
-        {"jane-only", "User:jane\n", "{'username':'jane','groups':['system:authenticated']}"},
+        {"jane-only", "User:jane\n",
+         "{'username':'jane','groups':['system:authenticated','system:authenticated:oauth']}"},
         {"jane-only", "User:joe\n", DENIED("users \"joe\" ", "jane-only", "users", "", CLUSTER)},
         {"groups", "User:jane\nGroup:dev\nGroup:ops\n",
          "{'username':'jane','groups':['dev','ops','system:authenticated']}"},
@@ -133,7 +136,8 @@ static void each_header_needs_its_right(void **state)
         {"master", "User:system:serviceaccount:red:robot\nGroup:dev\n",
          "{'username':'system:serviceaccount:red:robot','groups':['dev','system:authenticated']}"},
         {"uids", "User:jane\nUid:7\n",
-         "{'username':'jane','uid':'7','groups':['system:authenticated']}"},
+         "{'username':'jane','uid':'7','groups':['system:authenticated','system:authenticated:"
+         "oauth']}"},
         {"users", "User:jane\nUid:7\n",
          DENIED("uids.authentication.k8s.io \"7\" ", "users", "uids", "authentication.k8s.io",
                 CLUSTER)},
@@ -141,7 +145,7 @@ static void each_header_needs_its_right(void **state)
          DENIED("uids.authentication.k8s.io \"7\" ", "core-uids", "uids", "authentication.k8s.io",
                 CLUSTER)},
         {"extras", "User:jane\nExtra-Scopes:view\nextra-a%2Fb:c\nExtra-scopes:edit\n",
-         "{'username':'jane','groups':['system:authenticated'],"
+         "{'username':'jane','groups':['system:authenticated','system:authenticated:oauth'],"
          "'extra':{'scopes':['view','edit'],'a/b':['c']}}"},
         {"extras", "User:jane\nExtra-other:view\n",
          DENIED("userextras.authentication.k8s.io \"view\" ", "extras", "userextras/other",
@@ -150,7 +154,8 @@ static void each_header_needs_its_right(void **state)
          DENIED("userextras.authentication.k8s.io \"view\" ", "core-uids", "userextras/scopes",
                 "authentication.k8s.io", CLUSTER)},
         {"one-extra", "User:jane\nExtra-scopes:view\n",
-         "{'username':'jane','groups':['system:authenticated'],'extra':{'scopes':['view']}}"},
+         "{'username':'jane','groups':['system:authenticated','system:authenticated:oauth'],'extra'"
+         ":{'scopes':['view']}}"},
         {"one-extra", "User:jane\nExtra-scopes:edit\n",
          DENIED("userextras.authentication.k8s.io \"edit\" ", "one-extra", "userextras/scopes",
                 "authentication.k8s.io", CLUSTER)},
@@ -189,7 +194,8 @@ static void each_header_needs_its_right(void **state)
         {"master", "User:jane\nExtra-a%FF:x\n",
          "400 the header Impersonate-Extra-a%FF is malformed"},
         {"master", "User:jane\nExtra-%20%7e%5A%5b%40Az:x\n",
-         "{'username':'jane','groups':['system:authenticated'],'extra':{' ~z[@az':['x']}}"},
+         "{'username':'jane','groups':['system:authenticated','system:authenticated:oauth'],'extra'"
+         ":{' ~z[@az':['x']}}"},
         {"master", "",
          "{'username':'system:admin','groups':['system:masters',"
          "'system:authenticated']}"},

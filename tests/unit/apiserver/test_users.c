@@ -303,7 +303,7 @@ static void each_user_gets_itself(void **state)
     expect_self("s1 zoo ape", "s1 [ape system:authenticated zoo]");
     put_in(h, "POST", PATH "users", "{'metadata': {'name': 's1'}, 'fullName': 'Sam'}", 201);
     make_group("sgroup", "'s1'");
-    expect_self("s1", "s1 [sgroup system:authenticated] Sam");
+    expect_self("s1", "s1 [sgroup system:authenticated system:authenticated:oauth] Sam");
     /* Groups that are given are all of them. */
     expect_self("s1 ape", "s1 [ape system:authenticated] Sam");
     expect_self("system:serviceaccount:default:x",
@@ -374,7 +374,7 @@ static void a_member_has_the_rights_of_the_group_at_once(void **state)
     /* Given groups replace the user's own. */
     assert_false(may("g1 other", "GET"));
     CLEANUP_ANSWER struct answer review = ask_as(h, "g1", "POST", REVIEW, NULL, "{}");
-    assert_string_equal(at(&review, "status.userInfo.groups.1"), "readers");
+    assert_string_equal(at(&review, "status.userInfo.groups.2"), "readers");
     /* A review about a user has the groups that it names, and no others. */
     CLEANUP_FREE char *body = quoted(
         "{'spec': {'user': 'g1', 'resourceAttributes': {'namespace': 'default', 'verb': 'list', "

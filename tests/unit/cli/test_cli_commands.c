@@ -162,8 +162,8 @@ static void wrong_usage_is_told(void **state)
          "tenet adm groups: wrong option --frob; see tenet adm groups --help\n"},
         {"whoami x", 2, "", "tenet whoami: unexpected argument \"x\"; see tenet whoami --help\n"},
         {"whoami -t -c", 2, "",
-         "tenet whoami: only one of --show-context, --show-server and --show-token; see tenet "
-         "whoami --help\n"},
+         "tenet whoami: only one of --show-console, --show-context, --show-server and "
+         "--show-token; see tenet whoami --help\n"},
         {"idle", 2, "",
          "tenet idle: say which services: names, --selector, or --all; see tenet idle --help\n"},
         {"master --log-level x", 1, "",
@@ -565,6 +565,60 @@ static void the_use_of_constraints_is_given_and_taken(void **state)
     harness_free(h);
 }
 
+static void roles_are_given_and_taken(void **state)
+{
+    struct harness *h = harness_new(NULL, NULL);
+    free(make_namespace(h, "red"));
+#define ROLES "clusterrole.rbac.authorization.k8s.io/"
+    CLEANUP_FREE char *role = quoted("{'metadata':{'name':'watcher'},'rules':[]}");
+    CLEANUP_ANSWER
+    struct answer cluster = ask_ok(h, "POST", RBAC "clusterroles", role, 201);
+    CLEANUP_ANSWER
+    struct answer local = ask_ok(h, "POST", RBAC "namespaces/red/roles", role, 201);
+    static const struct typed_row rows[] = {
+        {"adm policy add-role-to-user watcher", 2, "",
+         "tenet adm policy: add-role-to-user needs a role and users..."},
+        {"adm policy add-scc-to-user all jane --rolebinding-name x", 2, "",
+         "tenet adm policy: add-scc-to-user takes neither --role-namespace..."},
+        {"adm policy add-role-to-user watcher jane --role-namespace blue -n red", 2, "",
+         "tenet adm policy: --role-namespace \"blue\" is not the namespace \"red\"..."},
+        {"adm policy add-cluster-role-to-user watcher jane --role-namespace red", 2, "",
+         "tenet adm policy: a role of a namespace..."},
+        {"adm policy add-role-to-user none jane -n red", 1, "",
+         "Error from server (NotFound): clusterroles.rbac.authorization.k8s.io \"none\" not "
+         "found\n"},
+        {"adm policy add-role-to-user watcher jane -n red", 0, ROLES "watcher added: \"jane\"\n",
+         ""},
+        {"adm policy add-role-to-user watcher jane joe -n red", 0,
+         ROLES "watcher added: \"jane\", \"joe\"\n", ""},
+        {"adm policy add-role-to-user watcher -z web -n red", 0, ROLES "watcher added: \"web\"\n",
+         ""},
+        {"get rolebindings watcher -n red -o jsonpath={.subjects[*].name}", 0, "jane joe web", ""},
+        /* The role of the namespace has a binding of its own. */
+        {"adm policy add-role-to-group watcher dev --role-namespace red -n red", 0,
+         "role.rbac.authorization.k8s.io/watcher added: \"dev\"\n", ""},
+        {"get rolebindings watcher-0 -n red -o jsonpath={.roleRef.kind}", 0, "Role", ""},
+        {"adm policy add-role-to-user watcher ann --rolebinding-name watcher-0 -n red", 1, "",
+         "error: the binding watcher-0 gives another role, which cannot be changed\n"},
+        {"adm policy add-role-to-user watcher ann --rolebinding-name mine -n red", 0,
+         ROLES "watcher added: \"ann\"\n", ""},
+        {"adm policy add-cluster-role-to-group watcher ops", 0, ROLES "watcher added: \"ops\"\n",
+         ""},
+        {"get clusterrolebindings watcher -o jsonpath={.subjects[*].name}", 0, "ops", ""},
+        {"adm policy remove-role-from-user watcher nobody -n red", 1, "",
+         "error: no binding of the role watcher has any of these subjects\n"},
+        {"adm policy remove-role-from-user watcher jane ann -n red", 0,
+         ROLES "watcher removed: \"jane\", \"ann\"\n", ""},
+        {"get rolebindings watcher -n red -o jsonpath={.subjects[*].name}", 0, "joe web", ""},
+        {"get rolebindings mine -n red", 1, "", NULL},
+        {"adm policy remove-cluster-role-from-group watcher ops", 0,
+         ROLES "watcher removed: \"ops\"\n", ""},
+        {"get clusterrolebindings watcher", 1, "", NULL},
+    };
+    typed_check(h, rows, ARRAY_SIZE(rows));
+    harness_free(h);
+}
+
 static void reviews_tell_which_constraints_allow_the_pods_of_a_file(void **state)
 {
     static const char pods[] =
@@ -738,6 +792,7 @@ int main(void)
         cmocka_unit_test(projects_share_networks_when_the_master_agrees),
         cmocka_unit_test(groups_are_made_and_changed),
         cmocka_unit_test(the_use_of_constraints_is_given_and_taken),
+        cmocka_unit_test(roles_are_given_and_taken),
         cmocka_unit_test(reviews_tell_which_constraints_allow_the_pods_of_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the commands print: tables, objects, JSONPath, descriptions and errors. */
 #include "api/table/jsonpath.h"
+#include "base/suggest.h"
 #include "cli/kubectl/describe.h"
 #include "cli/kubectl/print.h"
 #include "cli/session.h"
-#include "cli/suggest.h"
 
 #include "base/timeutil.h"
 #include "json_text.h"

@@ -273,12 +273,14 @@ static void apply_and_generated_names_are_no_way_round(void **state)
 static void every_field_is_named_at_once(void **state)
 {
     struct harness *h = *state;
-    static const char *const unusable[] = {"nonroot", "hostmount-anyuid", "hostnetwork",
-                                           "hostaccess", "privileged"};
+    static const char *const unusable[] = {"nonroot-v2",     "nonroot",     "hostmount-anyuid",
+                                           "hostnetwork-v2", "hostnetwork", "hostaccess",
+                                           "privileged"};
     CLEANUP_STRBUF struct strbuf want = STRBUF_INIT;
     strbuf_adds(&want,
                 "pods \"x\" is forbidden: unable to validate against any security context "
                 "constraint: [provider \"anyuid\": Forbidden: not usable by user or "
+                "serviceaccount, provider \"restricted-v2\": Forbidden: not usable by user or "
                 "serviceaccount, provider restricted: spec.hostNetwork: Invalid value: true: Host "
                 "network is not allowed to be used, provider restricted: "
                 "spec.containers[0].ports[0].hostPort: Invalid value: 53: Host ports are not "

@@ -154,9 +154,9 @@ static int by_order(const void *a, const void *b)
 
 static void the_defaults_are_tried_in_the_golden_order(void **state)
 {
-    static const char *const order[] = {"anyuid",           "restricted",  "nonroot",
-                                        "hostmount-anyuid", "hostnetwork", "hostaccess",
-                                        "privileged"};
+    static const char *const order[] = {
+        "anyuid",           "restricted-v2",  "restricted",  "nonroot-v2", "nonroot",
+        "hostmount-anyuid", "hostnetwork-v2", "hostnetwork", "hostaccess", "privileged"};
     struct harness *h = *state;
     struct scc *list[ARRAY_SIZE(order)];
     CLEANUP_ANSWER struct answer a = ask(h, "GET", SCCS, NULL);

@@ -3,6 +3,7 @@
  * with plans. */
 #include "controllers/workloads/replica_sets.h"
 
+#include "controllers/workloads/engine.h"
 #include "front.h"
 #include "json_text.h"
 #include "rig.h"
@@ -217,6 +218,69 @@ static void a_controller_has_the_rights_of_its_account_only(void **state)
     fail_msg("no Event says who may not create the pod");
 }
 
+#define QUOTAS "/api/v1/namespaces/default/resourcequotas"
+#define QUOTA(pods) "{'metadata': {'name': 'q'}, 'spec': {'hard': {'count/pods': '" pods "'}}}"
+
+static void a_set_that_a_quota_refuses_goes_on_when_the_quota_grows(void **state)
+{
+    put_in(h, "POST", QUOTAS, QUOTA("2"), 201);
+    run(&replica_sets_controller);
+    put_in(h, "POST", SETS, SET("web", "4"), 201);
+    rig_expect(h, SETS "/web", "status.conditions.0.type", "ReplicaFailure");
+    assert_int_equal(count_pods(), 2);
+    put_in(h, "PUT", QUOTAS "/q", QUOTA("4"), 200);
+    rig_expect(h, SETS "/web", "status.replicas", "4");
+    assert_int_equal(count_pods(), 4);
+}
+
+static void count_key(void *ctx, struct work *w, const char *key)
+{
+    strbuf_addf(ctx, "%s ", key);
+    work_done(w);
+}
+
+/* The keys that a change of a quota adds. */
+static void keys_with_a_refused_write_are_added_by_room(void **state)
+{
+    static const struct {
+        const char *ns, *was, *now, *want; /* 'now' NULL: deleted. */
+    } rows[] = {
+        {"red", "1", "2", "red/web "},  {"red", "2", "1", ""}, {"red", "1", NULL, "red/web "},
+        {"redder", "1", "2", ""},       {"re", "1", "2", ""},  {"", "1", "2", "blue/db red/web "},
+        {"blue", "1", "2", "blue/db "},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_STRBUF struct strbuf seen = STRBUF_INIT;
+        struct workqueue *q = workqueue_new(h->loop, client, 1, count_key, &seen);
+        const struct controller_env env = {.loop = h->loop, .client = client, .queue = q};
+        struct engine g = {0};
+        engine_init(&g, &env, &workload_replica_sets);
+        smap_set(&g.refused, "blue/db", &g);
+        smap_set(&g.refused, "red/web", &g);
+        CLEANUP(json_free) struct json *was = from(QUOTA("1"));
+        CLEANUP(json_free) struct json *now = from(QUOTA("1"));
+        json_set_string(json_get(was, "metadata"), "namespace", rows[i].ns);
+        json_set_string(json_get(now, "metadata"), "namespace", rows[i].ns);
+        json_set_string(json_path(was, "spec", "hard", NULL), "count/pods", rows[i].was);
+        json_set_string(json_path(now, "spec", "hard", NULL), "count/pods",
+                        rows[i].now ? rows[i].now : "1");
+        engine_quota_changed(&g, NULL, now); /* A new quota gives no room. */
+        assert_int_equal(workqueue_size(q), 0);
+        engine_quota_changed(&g, was, rows[i].now ? now : NULL);
+        workqueue_start(q);
+        bool never = false;
+        for (int turns = 0; turns < 100 && workqueue_size(q); turns++) {
+            (void) loop_run_until(h->loop, &never, 1);
+        }
+        if (!streq(strbuf_cstr(&seen), rows[i].want) &&
+            !(i == 5 && streq(strbuf_cstr(&seen), "red/web blue/db "))) {
+            fail_msg("row %zu: %s", i, strbuf_cstr(&seen));
+        }
+        q = workqueue_free(q);
+        engine_done(&g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +294,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(while_it_is_refused_the_status_says_so, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_controller_has_the_rights_of_its_account_only,
                                         set_up_secure, tear_down),
+        cmocka_unit_test_setup_teardown(a_set_that_a_quota_refuses_goes_on_when_the_quota_grows,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keys_with_a_refused_write_are_added_by_room, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

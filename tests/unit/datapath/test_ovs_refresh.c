@@ -39,6 +39,13 @@ static struct {
     bool there[MAX_ASKED], asked;
 } control;
 
+static void answer(const char *reply)
+{
+    assert_int_equal(send(control.fd, reply, strlen(reply), MSG_NOSIGNAL), strlen(reply));
+    control.connection = loop_fd_free(control.connection);
+    control.fd = fd_close(control.fd);
+}
+
 /* The request comes in one piece. */
 static void on_request(void *ctx, unsigned events)
 {
@@ -46,6 +53,10 @@ static void on_request(void *ctx, unsigned events)
     ssize_t size = recv(control.fd, text, sizeof text - 1, 0);
     assert_true(size > 0);
     text[size] = '\0';
+    if (strstr(text, "\"tnl/neigh/show\"")) { /* tunnels.c, which has no neighbours here. */
+        answer("{\"result\":\"\",\"error\":null,\"id\":0}");
+        return;
+    }
     assert_non_null(strstr(text, "\"revalidator/purge\""));
     assert_in_range(control.n, 0, MAX_ASKED - 1);
     control.at_ms[control.n] = time_mono_ms();
@@ -55,16 +66,16 @@ static void on_request(void *ctx, unsigned events)
     }
     control.n++;
     control.asked = true;
-    const char *reply = control.refuses ? "{\"result\":null,\"error\":\"not now\",\"id\":0}"
-                                        : "{\"result\":\"\",\"error\":null,\"id\":0}";
-    assert_int_equal(send(control.fd, reply, strlen(reply), MSG_NOSIGNAL), strlen(reply));
-    control.connection = loop_fd_free(control.connection);
-    control.fd = fd_close(control.fd);
+    answer(control.refuses ? "{\"result\":null,\"error\":\"not now\",\"id\":0}"
+                           : "{\"result\":\"\",\"error\":null,\"id\":0}");
 }
 
+/* Connections are accepted one after the other; others wait in the socket's queue. */
 static void on_connection(void *ctx, unsigned events)
 {
-    assert_null(control.connection); /* One at a time. */
+    if (control.connection) {
+        return;
+    }
     control.fd = accept4(control.listener, NULL, NULL, SOCK_CLOEXEC);
     assert_true(control.fd >= 0);
     control.connection = loop_fd_new(control.f->loop, control.fd, LOOP_READ, on_request, NULL);

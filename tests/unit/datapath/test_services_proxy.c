@@ -978,6 +978,23 @@ static void a_new_network_and_a_new_service_come_at_once(void **state)
     assert_null(strstr(text, "chain to-2 {"));
 }
 
+/* An answer to the tunnels' port would be taken for a packet of a tunnel. */
+static void translated_packets_never_come_from_the_tunnels_port(void **state)
+{
+    (void) state;
+    struct sdn_network n = network();
+    set("web", CLUSTER_IP(""), "TCP", TWO);
+    CLEANUP_FREE char *text = sh("nft list chain ip tenet-services postrouting");
+    assert_non_null(strstr(text, "masquerade to :32768-65535 fully-random"));
+    n.vxlan_port = 40000;
+    host_proxy_set_network(proxy, &n);
+    settle();
+    free(text);
+    text = sh("nft list table ip tenet-services");
+    assert_non_null(strstr(text, "masquerade to :1024-32767 fully-random"));
+    assert_non_null(strstr(text, "172.30.0.10 . tcp . 80 : goto to-2"));
+}
+
 static bool has_failed(int times)
 {
     return host_proxy_get_stats(proxy)->failures >= (uint64_t) times;
@@ -1125,6 +1142,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_frontend_without_a_socket_has_no_proxy_port, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_new_network_and_a_new_service_come_at_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(translated_packets_never_come_from_the_tunnels_port, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_failure_is_logged_once_until_it_is_over, setup, teardown),
         cmocka_unit_test_setup_teardown(load_balancers_learn_how_many_endpoints_are_here, setup,

@@ -68,12 +68,13 @@ static void faults_are_named(void **state)
     static const struct {
         const char *text, *want;
     } cases[] = {
-        {"kubeletArguments: {colour: [red]}", "kubeletArguments: there is no argument \"colour\""},
-        {"kubeletArguments: {colour: [red]}", "node-name node-ip"},
-        {"kubeletArguments: {max-pods: [\"0\"]}", "--max-pods: 0 is not in 1-10000"},
-        {"kubeletArguments: {max-pods: \"4\"}", "max-pods: must be a list of strings"},
-        {"kubeletArguments: {max-pods: [4]}", "max-pods: must be a list of strings"},
-        {"kubeletArguments: x", "must be an object"},
+        {"kubeletArguments: {colour: [red]}", "kubeletArguments.colour: unknown key"},
+        {"kubeletArguments: {max-pod: [\"4\"]}",
+         "kubeletArguments.max-pod: unknown key; did you mean max-pods?"},
+        {"kubeletArguments: {max-pods: [\"0\"]}",
+         "kubeletArguments.max-pods[0]: 0 is not in 1-10000"},
+        {"kubeletArguments: {max-pods: [4]}", "kubeletArguments.max-pods[0]: must be a string"},
+        {"kubeletArguments: x", "kubeletArguments: must be a mapping of keys to values"},
         {"podManifestConfig: {path: [a]}", "podManifestConfig.path"},
         {"podManifestConfig: {fileCheckIntervalSeconds: soon}", "fileCheckIntervalSeconds"},
         {"podManifestURL: ftp://m/", "podManifestURL: \"ftp://m/\" is not a URL"},
@@ -92,12 +93,32 @@ static void faults_are_named(void **state)
     }
 }
 
+/* The agent of the network and the kubelet read the same file. */
+#define FILE_OF_OPENSHIFT "tests/integration/openshift/node-config.yaml"
+
+static void a_file_of_openshift_is_read_with_warnings_only(void **state)
+{
+    CLEANUP(kubelet_config_done) struct kubelet_config c;
+    struct err e = {0};
+    kubelet_config_init(&c);
+    if (kubelet_config_load(&c, FILE_OF_OPENSHIFT, &e) < 0 || kubelet_config_finish(&c, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    assert_string_equal(c.node_name, "node1.example.com");
+    assert_true(*c.kubeconfig == '/');
+    assert_true(c.findings.n > 5);
+    for (const struct option_alias *a = kubelet_options.alias; a->path; a++) {
+        assert_non_null(options_find(&kubelet_options, a->to));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations),
         cmocka_unit_test(manifests_as_openshift_names_them),
         cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(a_file_of_openshift_is_read_with_warnings_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

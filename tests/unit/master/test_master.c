@@ -52,8 +52,8 @@ static void configure(struct master_config *c, const char *text)
         }
     }
     master_config_init(c);
-    if (yaml_parse(strbuf_cstr(&yaml), yaml.size, &v, &e) < 0 || master_config_read(c, v, &e) < 0 ||
-        master_config_check(c, MASTER_WHOLE, &e) < 0) {
+    if (yaml_parse(strbuf_cstr(&yaml), yaml.size, &v, &e) < 0 ||
+        master_config_read(c, v, NULL, &e) < 0 || master_config_check(c, MASTER_WHOLE, &e) < 0) {
         fail_msg("%s: %s", text, e.text);
     }
 }

@@ -11,7 +11,7 @@ static int read_yaml(struct master_config *c, const char *text, struct err *e)
     if (yaml_parse(text, strlen(text), &v, e) < 0) {
         fail_msg("%s", e->text);
     }
-    int r = master_config_read(c, v, e);
+    int r = master_config_read(c, v, NULL, e);
     return r < 0 ? r : master_config_check(c, MASTER_WHOLE, e);
 }
 
@@ -471,7 +471,8 @@ static void wrong_files_are_refused_with_the_key(void **state)
         {"dnsConfig: {nameservers: [1]}",
          "dnsConfig.nameservers[0]: must be a string without commas"},
         {"limits: 7", "limits: must be a mapping of keys to values"},
-        {"limits: {maxConnection: 7}", "limits.maxConnection: unknown key"},
+        {"limits: {maxConnection: 7}",
+         "limits.maxConnection: unknown key; did you mean limits.maxConnections?"},
         {"limits: {maxConnections: 0}", "limits.maxConnections: 0 is not in 1-1000000"},
         {"limits: {maxConnections: many}", "limits.maxConnections: must be a whole number"},
         {"servingInfo: {maxRequestsInFlight: -1}",
@@ -562,6 +563,81 @@ static void options_override_the_file(void **state)
     }
 }
 
+/* ---- files of OpenShift ---- */
+
+static void files_of_openshift_are_read_with_warnings_only(void **state)
+{
+    static const char *const files[] = {"tests/integration/openshift/master-config.yaml",
+                                        "tests/integration/openshift/master-config-3.4.yaml"};
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+        __attribute__((cleanup(master_config_donep))) struct master_config c;
+        struct err e = {0};
+        master_config_init(&c);
+        if (master_config_load(files[i], &c, &e) < 0 ||
+            master_config_check(&c, MASTER_WHOLE, &e) < 0) {
+            fail_msg("%s", e.text);
+        }
+        assert_true(c.findings.n > 10);
+        assert_string_equal(c.storage_backend, "etcd");
+        assert_true(*c.key_file == '/' && **c.sa_public_keys == '/');
+        assert_string_equal(c.bind_address, "0.0.0.0:8443");
+        assert_int_equal(c.limits.values[LIMIT_INFLIGHT], 500);
+        assert_null(c.audit_path);
+    }
+}
+
+static void every_alias_names_a_row_and_every_idle_key_has_a_reason(void **state)
+{
+    for (const struct option_alias *a = master_options.alias; a->path; a++) {
+        if (!options_find(&master_options, a->to)) {
+            fail_msg("%s: there is no %s", a->path, a->to);
+        }
+    }
+    for (const struct option_idle *i = master_options.idle; i->path; i++) {
+        if (options_find(&master_options, i->path) || strlen(i->why) < 10) {
+            fail_msg("%s: is a row, or has no reason", i->path);
+        }
+    }
+}
+
+static void flags_of_openshift_start_stand_for_keys(void **state)
+{
+    __attribute__((cleanup(master_config_donep))) struct master_config c;
+    static const char *const flags[][2] = {
+        {"master", "https://10.0.0.9:8443"},
+        {"public-master", "https://api.example.com:8443/"},
+        {"listen", "https://0.0.0.0:9443"},
+        {"etcd-dir", "/var/lib/x"},
+        {"network-cidr", "10.9.0.0/16:8"},
+        {"network-plugin", "redhat/openshift-ovs-multitenant"},
+        {"portal-net", "172.31.0.0/16"},
+        {"dns", "tcp://127.0.0.1:8053"},
+        {"cors-allowed-origins", "localhost"},
+        {"images", "x/${component}"},
+    };
+    struct err e = {0};
+    master_config_init(&c);
+    for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+        if (options_set_flag(&master_options, &c, flags[i][0], flags[i][1], &e) < 0) {
+            fail_msg("%s", e.text);
+        }
+    }
+    assert_string_equal(c.names[0], "10.0.0.9");
+    assert_string_equal(c.names[1], "api.example.com");
+    assert_string_equal(c.bind_address, "0.0.0.0:9443");
+    assert_string_equal(c.tls, "auto");
+    assert_string_equal(c.storage_path, "/var/lib/x/registry.db");
+    assert_string_equal(c.dns.bind_address, "127.0.0.1:8053");
+    assert_int_equal(c.findings.n, 2);
+    assert_int_equal(options_set_flag(&master_options, &c, "etcd", "http://e:2379", &e), 0);
+    assert_string_equal(c.storage_backend, "etcd");
+    assert_int_equal(options_set_flag(&master_options, &c, "listen", "0.0.0.0:1", &e), -EINVAL);
+    assert_int_equal(options_set_flag(&master_options, &c, "listen", "http://127.0.0.1", &e), 0);
+    assert_string_equal(c.bind_address, "127.0.0.1:8443");
+    assert_string_equal(c.tls, "off");
+    assert_int_equal(options_set_flag(&master_options, &c, "master", "https://a b", &e), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -579,6 +655,9 @@ int main(void)
         cmocka_unit_test(wrong_files_are_refused_with_the_key),
         cmocka_unit_test(seventeen_networks_are_too_many),
         cmocka_unit_test(options_override_the_file),
+        cmocka_unit_test(files_of_openshift_are_read_with_warnings_only),
+        cmocka_unit_test(every_alias_names_a_row_and_every_idle_key_has_a_reason),
+        cmocka_unit_test(flags_of_openshift_start_stand_for_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

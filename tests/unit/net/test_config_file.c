@@ -73,6 +73,31 @@ static void a_file_is_read_or_its_error_names_it(void **state)
     assert_non_null(strstr(e.text, none));
 }
 
+static void a_file_with_a_secret_is_not_read_when_others_can_read_it(void **state)
+{
+    static const struct {
+        const char *text, *key; /* NULL: there is no secret in the file itself. */
+    } cases[] = {
+        {"name: a\nx: [{provider: {bindPassword: s}}]\n", "x[0].provider.bindPassword"},
+        {"name: a\noauth: {clientSecret: {value: s}}\n", "oauth.clientSecret"},
+        {"name: a\nkeys: [{secret: s}]\n", "keys[0].secret"},
+        {"name: a\noauth: {clientSecret: {file: /etc/x}}\n", NULL},
+        {"name: a\nbindPassword: ''\n", NULL},
+    };
+    CLEANUP_FREE char *path = xasprintf("%s/c.yaml", folder);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        for (unsigned mode = 0600; mode <= 0644; mode += 4) {
+            CLEANUP_FREE char *got = NULL;
+            struct err e = {0};
+            bool refused = cases[i].key && mode & 4;
+            assert_int_equal(
+                file_write_unsynced(path, cases[i].text, strlen(cases[i].text), mode, NULL), 0);
+            assert_int_equal(config_file_load(path, read_name, &got, &e), refused ? -EPERM : 0);
+            assert_true(!refused || strstr(e.text, cases[i].key));
+        }
+    }
+}
+
 static void levels_of_the_log_are_set(void **state)
 {
     struct err e = {0};
@@ -99,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_read_or_its_error_names_it),
+        cmocka_unit_test(a_file_with_a_secret_is_not_read_when_others_can_read_it),
         cmocka_unit_test(levels_of_the_log_are_set),
         cmocka_unit_test(the_hosts_name_is_in_lower_case),
     };

@@ -468,6 +468,20 @@ static void neighbour_is_set_and_another_is_resolved_on_request(void **state)
         }
     }
     assert_non_null(strstr(strbuf_cstr(&out), want));
+    CLEANUP_FREE struct rtnl_neigh *list = NULL;
+    size_t n = 0, found = 0;
+    OK(rtnl_neigh_list(r[0], &list, &n, &e));
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t a = list[i].addr;
+        assert_int_equal(list[i].ifindex, left);
+        found += a == ip("10.9.0.50") && mac_equal(list[i].mac, mac_from_ip4(a));
+        found += a == ip("10.9.0.2") && mac_equal(list[i].mac, link_of(r[1], "right").mac);
+    }
+    assert_int_equal(found, 2);
+    OK(rtnl_neigh_probe(r[0], left, ip("10.9.0.77"), &e)); /* Nobody answers. */
+    free(TAKE(list));
+    OK(rtnl_neigh_list(r[0], &list, &n, &e));
+    assert_int_equal(n, 2);
 }
 
 static void checksum_offload_is_switched_off(void **state)

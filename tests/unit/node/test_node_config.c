@@ -194,11 +194,13 @@ static void options_and_keys_are_the_same_set(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         assert_int_equal(options_set_path(&node_options, &c, good[i].key, good[i].value, NULL), 0);
     }
-    for (; n < node_options.n; n++) {
-        assert_non_null(node_options.rows[n].path);
-        assert_non_null(node_options.rows[n].flag);
+    for (size_t i = 0; i < node_options.n; i++) {
+        n += node_options.rows[i].path != NULL;
+        assert_non_null(node_options.rows[i].flag);
     }
     assert_int_equal(n, ARRAY_SIZE(good));
+    /* Flags of "openshift start node", which have no keys of their own. */
+    assert_int_equal(node_options.n - n, 2);
     assert_int_equal(options_set_path(&node_options, &c, "ovs", "x", NULL), -EINVAL);
 }
 
@@ -262,6 +264,25 @@ static void an_absent_file_is_named(void **state)
     assert_non_null(strstr(e.text, "/nonexistent/node-config.yaml"));
 }
 
+/* The agent of the network and the kubelet read the same file. */
+#define FILE_OF_OPENSHIFT "tests/integration/openshift/node-config.yaml"
+
+static void a_file_of_openshift_is_read_with_warnings_only(void **state)
+{
+    CLEANUP(node_config_done) struct node_config c;
+    struct err e = {0};
+    node_config_init(&c);
+    if (node_config_load(&c, FILE_OF_OPENSHIFT, &e) < 0 || node_config_finish(&c, &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    assert_string_equal(c.node_name, "node1.example.com");
+    assert_true(*c.kubeconfig == '/');
+    assert_true(c.findings.n > 5);
+    for (const struct option_alias *a = node_options.alias; a->path; a++) {
+        assert_non_null(options_find(&node_options, a->to));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +294,7 @@ int main(void)
         cmocka_unit_test(name_servers_may_be_a_list),
         cmocka_unit_test(a_wrong_log_level_is_named),
         cmocka_unit_test(an_absent_file_is_named),
+        cmocka_unit_test(a_file_of_openshift_is_read_with_warnings_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

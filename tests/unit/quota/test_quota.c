@@ -277,6 +277,56 @@ static void the_status_has_what_is_counted(void **state)
                         "'250m', 'pods': '2'}}");
 }
 
+/* Each row: the quota before and after, and whether a refused write may succeed now. */
+static void a_change_gives_room_or_not(void **state)
+{
+    static const struct {
+        const char *old, *now;
+        bool want;
+    } rows[] = {
+        {"{'spec': {'hard': {'pods': '1'}}}", "{'spec': {'hard': {'pods': '2'}}}", true},
+        {"{'spec': {'hard': {'pods': '2'}}}", "{'spec': {'hard': {'pods': '1'}}}", false},
+        {"{'spec': {'hard': {'pods': '2'}}}", "{'spec': {'hard': {'pods': '2'}}}", false},
+        {"{'spec': {'hard': {'cpu': '900m'}}}", "{'spec': {'hard': {'cpu': '1'}}}", true},
+        {"{'spec': {'hard': {'pods': '2'}}}", "{'spec': {'hard': {'cpu': '1'}}}", true},
+        {"{'spec': {'hard': {'pods': '2'}}}", "{'spec': {'hard': {'cpu': '1', 'pods': '2'}}}",
+         false},
+        {"{'spec': {'hard': {'pods': '2'}}}", "{'spec': {}}", true},
+        {"{'spec': {'hard': {'pods': '2'}}, 'status': {'used': {'pods': '2'}}}",
+         "{'spec': {'hard': {'pods': '2'}}, 'status': {'used': {'pods': '1'}}}", true},
+        {"{'spec': {'hard': {'pods': '2'}}, 'status': {'used': {'pods': '1'}}}",
+         "{'spec': {'hard': {'pods': '2'}}, 'status': {'used': {'pods': '2'}}}", false},
+        {"{'spec': {'hard': {'pods': '2'}}}",
+         "{'spec': {'hard': {'pods': '2'}, 'scopes': ['Terminating']}}", true},
+        {"{'spec': {'hard': {'pods': '2'}, 'scopes': ['Terminating']}}",
+         "{'spec': {'hard': {'pods': '2'}, 'scopes': ['Terminating']}}", false},
+        {"{'spec': {'hard': {'pods': '2'}, 'scopeSelector': {'a': 1}}}",
+         "{'spec': {'hard': {'pods': '2'}, 'scopeSelector': {'a': 2}}}", true},
+        /* Of the cluster. */
+        {"{'spec': {'selector': {'a': 1}, 'quota': {'hard': {'pods': '1'}}}}",
+         "{'spec': {'selector': {'a': 1}, 'quota': {'hard': {'pods': '2'}}}}", true},
+        {"{'spec': {'selector': {'a': 1}, 'quota': {'hard': {'pods': '1'}}}}",
+         "{'spec': {'selector': {'a': 1}, 'quota': {'hard': {'pods': '1'}}}}", false},
+        {"{'spec': {'selector': {'a': 1}, 'quota': {'hard': {'pods': '1'}}}}",
+         "{'spec': {'selector': {'a': 2}, 'quota': {'hard': {'pods': '1'}}}}", true},
+        {"{'spec': {'quota': {'hard': {'pods': '1'}, 'scopes': ['BestEffort']}}}",
+         "{'spec': {'quota': {'hard': {'pods': '1'}}}}", true},
+        {"{'spec': {'quota': {'hard': {'pods': '2'}}}, 'status': {'total': {'used': {'pods': "
+         "'2'}}}}",
+         "{'spec': {'quota': {'hard': {'pods': '2'}}}, 'status': {'total': {'used': {'pods': "
+         "'0'}}}}",
+         true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP(json_free) struct json *old = from(rows[i].old);
+        CLEANUP(json_free) struct json *now = from(rows[i].now);
+        if (quota_object_gives_room(old, now) != rows[i].want) {
+            fail_msg("row %zu: %s to %s", i, rows[i].old, rows[i].now);
+        }
+        assert_true(quota_object_gives_room(old, NULL));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +340,7 @@ int main(void)
         cmocka_unit_test(huge_amounts_do_not_wrap),
         cmocka_unit_test(amounts_are_written_as_kubernetes_writes_them),
         cmocka_unit_test(the_status_has_what_is_counted),
+        cmocka_unit_test(a_change_gives_room_or_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

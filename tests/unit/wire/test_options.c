@@ -232,6 +232,139 @@ static void rows_are_for_daemons(void **state)
     assert_null(options_find(&strict, "a"));
 }
 
+/* ---- keys of other programs' files ---- */
+
+struct other {
+    unsigned seconds;
+    char *list, *file;
+    struct option_findings findings;
+};
+static const struct option_row other_rows[] = {
+    {.path = "own.seconds",
+     .flag = "seconds",
+     .type = OPTION_NUMBER,
+     OPTION_MEMBER(struct other, seconds),
+     .min = 1,
+     .max = 100},
+    {.path = "own.list", .flag = "list", .type = OPTION_LIST, OPTION_MEMBER(struct other, list)},
+    {.path = "own.file", .flag = "file", .type = OPTION_FILE, OPTION_MEMBER(struct other, file)},
+    {.path = "flags", .type = OPTION_TEXTS, .set = set_calls},
+};
+static const struct option_alias other_alias[] = {
+    {"theirs.period", "own.seconds", true}, {"theirs.names", "own.list", false}, {0}};
+static const struct option_idle other_idle[] = {
+    {"idle", "has no effect", NULL},
+    {"theirs", "stands for nothing", NULL},
+    {"flags.known", "is not here", NULL},
+    {"never", "cannot be on", "false"},
+    {0},
+};
+static const struct option_table other = {.kind = "Own",
+                                          .rows = other_rows,
+                                          .n = ARRAY_SIZE(other_rows),
+                                          .other_kind = "Theirs",
+                                          .alias = other_alias,
+                                          .idle = other_idle,
+                                          .arguments = "flags",
+                                          .findings = offsetof(struct other, findings)};
+
+static int read_other(struct other *c, const char *text, struct err *e)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = yaml_parse(text, strlen(text), &v, e);
+    return r < 0 ? r : options_read(&other, c, v, "/dir", e);
+}
+
+static void keys_of_other_files_set_rows_or_are_warned_of(void **state)
+{
+    struct other c = {0};
+    struct err e = {0};
+    if (read_other(&c,
+                   "kind: Theirs\ntheirs: {period: [1s, 1m10s], names: [a, \"b,c\"], more: [x]}\n"
+                   "idle: {a: {b: 1}}\nnever: true\nflags: {file: [one, two], known: [x]}\n"
+                   "own: {file: ''}\n",
+                   &e) < 0) {
+        fail_msg("%s", e.text);
+    }
+    assert_int_equal(c.seconds, 70);
+    assert_string_equal(c.list, "a,b,c");
+    assert_string_equal(c.file, "/dir/two");
+    static const char *const want[] = {"theirs.more: stands for nothing", "idle: has no effect",
+                                       "never: cannot be on", "flags.known: is not here"};
+    assert_int_equal(c.findings.n, ARRAY_SIZE(want));
+    for (size_t i = 0; i < c.findings.n; i++) {
+        CLEANUP_FREE char *text =
+            xasprintf("%s: %s", c.findings.list[i].path, c.findings.list[i].text);
+        assert_string_equal(text, want[i]);
+        assert_false(c.findings.list[i].is_error);
+    }
+    options_done(&other, &c);
+    assert_int_equal(c.findings.n, 0);
+}
+
+static void values_with_which_nothing_is_lost_are_quiet(void **state)
+{
+    static const char *const texts[] = {"idle: null", "idle: ''",     "idle: []",
+                                        "idle: {}",   "never: false", "theirs: {more: null}"};
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct other c = {0};
+        struct err e = {0};
+        assert_int_equal(read_other(&c, texts[i], &e), 0);
+        assert_int_equal(c.findings.n, 0);
+        options_done(&other, &c);
+    }
+}
+
+static void wrong_keys_of_other_files_are_refused_with_a_suggestion(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"kind: Others", "kind: must be \"Own\""},
+        {"own: {second: 1}", "own.second: unknown key; did you mean own.seconds?"},
+        {"seconds: 1", "seconds: unknown key; did you mean own.seconds?"},
+        {"colour: 1", "colour: unknown key"},
+        {"flags: {fil: [x]}", "flags.fil: unknown key; did you mean file?"},
+        {"flags: {colour: [x]}", "flags.colour: unknown key"},
+        {"flags: [x]", "flags: must be a mapping of keys to values"},
+        {"flags: {file: [1]}", "flags.file[0]: must be a string"},
+        {"theirs: {period: [1]}", "theirs.period[0]: must be a string"},
+        {"theirs: {period: [1500ms]}",
+         "theirs.period[0]: \"1500ms\" is not whole seconds such as 40s or 1m30s"},
+        {"theirs: {period: [3m]}", "theirs.period[0]: 180 is not in 1-100"},
+        {"theirs: {names: [a, 1]}", "theirs.names[1]: must be a string"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct other c = {0};
+        struct err e = {0};
+        assert_int_equal(read_other(&c, cases[i].text, &e), -EINVAL);
+        assert_string_equal(e.text, cases[i].want);
+        options_done(&other, &c);
+    }
+}
+
+static void a_check_goes_on_after_an_error(void **state)
+{
+    static const char text[] = "own: {second: 1, seconds: 0}\nidle: 1\nown2: 3\n";
+    struct other c = {0};
+    struct option_findings f = {0};
+    CLEANUP(json_free) struct json *v = NULL;
+    assert_int_equal(yaml_parse(text, strlen(text), &v, NULL), 0);
+    options_check(&other, &c, v, NULL, &f);
+    assert_int_equal(f.n, 4);
+    assert_string_equal(f.list[0].path, "own.second");
+    assert_string_equal(f.list[1].text, "0 is not in 1-100");
+    assert_false(f.list[2].is_error);
+    assert_true(f.list[3].is_error);
+    option_findings_done(&f);
+    options_check(&other, &c, NULL, NULL, &f);
+    assert_int_equal(f.n, 1);
+    assert_string_equal(f.list[0].text, "must be a mapping of keys to values");
+    assert_string_equal(f.list[0].path, "");
+    option_findings_done(&f);
+    options_done(&other, &c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +373,10 @@ int main(void)
         cmocka_unit_test(any_scalar_is_taken_when_the_table_says_so),
         cmocka_unit_test(a_shared_function_gets_the_path_of_the_row),
         cmocka_unit_test(rows_are_for_daemons),
+        cmocka_unit_test(keys_of_other_files_set_rows_or_are_warned_of),
+        cmocka_unit_test(values_with_which_nothing_is_lost_are_quiet),
+        cmocka_unit_test(wrong_keys_of_other_files_are_refused_with_a_suggestion),
+        cmocka_unit_test(a_check_goes_on_after_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,6 +357,25 @@ static void strings_survive_a_round_trip(void **state)
     assert_true(json_equal(v, back));
 }
 
+static void the_line_of_a_path_is_found(void **state)
+{
+    static const char text[] =
+        "# comment\na:\n  b:\n  - x: 1\n  - x: 2\n    y: {z: 3,\n      w: 4}\n"
+        "ab: 5\nc: [6,\n  7]\n";
+    static const struct {
+        const char *path;
+        size_t line;
+    } cases[] = {{"a", 2},          {"a.b", 3},    {"a.b[0]", 4},    {"a.b[1].x", 5},
+                 {"a.b[1].y.w", 7}, {"ab", 8},     {"c[1]", 10},     {"a.b[7].x", 3},
+                 {"a.nosuch", 2},   {"nosuch", 0}, {"a.b[1].y.q", 6}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_int_equal(yaml_find_line(text, strlen(text), cases[i].path), cases[i].line);
+    }
+    assert_int_equal(yaml_find_line("a: [", 4, "b"), 0);
+    assert_int_equal(yaml_find_line("? {a: b}\n: c\nd: e\n", 18, "d"), 0);
+    assert_int_equal(yaml_find_line(NULL, 0, "d"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +386,7 @@ int main(void)
         cmocka_unit_test(one_document_is_one),
         cmocka_unit_test(written_as_kubectl_does),
         cmocka_unit_test(strings_survive_a_round_trip),
+        cmocka_unit_test(the_line_of_a_path_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

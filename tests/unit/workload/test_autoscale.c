@@ -73,7 +73,9 @@ static void pods_follow_their_use(void **state)
         {"one half more", "78", 2, 3},
         {"no metrics of one, which then uses nothing", "99?", 3, 4},
         {"no metrics of one, which then uses all", "22?", 3, 3},
+        {"no metrics of one, without which the use is on target", "88?", 3, 3},
         {"one that is pending uses nothing", "9p", 2, 2},
+        {"one that is pending, with which the use is on target", "88p", 3, 3},
         {"one that is not ready uses nothing", "9u", 2, 2},
         {"one in deletion does not count", "9d", 2, 2},
         {"too few to change the direction", "6????", 5, 5},
@@ -105,6 +107,9 @@ static void limits_hold_and_are_named(void **state)
     assert_string_equal(reason("ScalingLimited"), "ScaleUpLimit");
     plan(HPA("1", "100", ""), 4, "xxxx", NOW + 15500);
     assert_int_equal(result.desired, 8);
+    /* A user has made it smaller meanwhile; what was added more than 15 s ago does not count. */
+    plan(HPA("1", "100", ""), 1, "x", NOW + 15500);
+    assert_int_equal(result.desired, 4);
     /* What is wanted stays: at the lower limit, above it, and with a lower limit of one. */
     autoscale_memory_done(&memory);
     plan(HPA("2", "10", ""), 2, "55", NOW);
@@ -168,7 +173,14 @@ static void without_a_basis_nothing_changes(void **state)
          "'pods': {'metric': {'name': 'm'}, 'target': {}}}]}}",
          2, "55", NOW);
     assert_false(result.scales);
+    assert_string_equal(reason("ScalingActive"), "FailedGetPodsMetric");
     assert_non_null(strstr(result.fail_text, "metrics of the type Pods have no source"));
+    /* The reason is that of the first failure, also beside a metric that wants fewer pods. */
+    plan("{'metadata': {'name': 'h'}, 'spec': {'maxReplicas': 5, 'metrics': [{'type': 'External', "
+         "'external': {'metric': {'name': 'm'}, 'target': {}}}, {'type': 'Object', 'object': "
+         "{'metric': {'name': 'm'}, 'target': {}}}]}}",
+         2, "55", NOW);
+    assert_string_equal(reason("ScalingActive"), "FailedGetExternalMetric");
     plan("{'metadata': {'name': 'h'}, 'spec': {'maxReplicas': 5, 'metrics': [{'type': 'Resource', "
          "'resource': {'name': 'memory', 'target': {'type': 'Utilization', 'averageUtilization': "
          "5}}}]}}",

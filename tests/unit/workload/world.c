@@ -209,6 +209,8 @@ static const char *carry_out(struct world *w, const struct workload_plan *plan, 
         patch(w, wr);
         break;
     case WORKLOAD_UPDATE:
+        assert_string_equal(json_get_text(wr->body, "apiVersion"), wr->kind->api_version);
+        assert_string_equal(json_get_text(wr->body, "kind"), wr->kind->kind);
         update(w, wr);
         break;
     case WORKLOAD_DELETE:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 #include <string.h>
 
-#define MAX_LENGTH 32
+#define MAX_LENGTH 64
 
 /* The number of letters to insert, delete, replace or swap with the next to get from 'a' to 'b'. */
 static unsigned distance(const char *a, const char *b)

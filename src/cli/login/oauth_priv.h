@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the two ways to log in share: not for other files. */
+#pragma once
+
+#include "cli/login/oauth.h"
+
+/* Asks the token endpoint for the token of 'code'; '*ret' is owned. */
+int oauth_exchange(const struct oauth_login *l, const struct oauth_server *o, const char *client,
+                   const char *redirect, const char *verifier, const char *code, char **ret,
+                   struct err *e);
+/* Compares in a time that does not depend on where the texts differ. */
+bool oauth_same_secret(const char *a, const char *b);

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tenet can`, `tenet policy can-i`, `tenet adm policy` and impersonation: a real master that decides by RBAC."""
+import pytest
+
+from lab import TENET, environment, run, wait_for
+from test_auth import RBAC, c, cluster, pods  # noqa: F401 (fixtures)
+
+
+@pytest.fixture
+def tenet(c):  # noqa: F811
+    c.admin("GET", "/api/v1/namespaces")
+    c.namespace("red")
+
+    def call(*args, check=False):
+        return run([TENET, *args, "--kubeconfig", c.pki / "admin.kubeconfig"], check=check)
+    return call
+
+
+def as_jane(*args):
+    return (*args, "-n", "red", "--as", "jane", "--as-group", "system:authenticated")
+
+
+def test_a_refusal_says_what_would_allow_it_and_the_answer_changes(tenet):
+    r = tenet(*as_jane("can", "get", "pods"))
+    assert (r.returncode, r.stdout, r.stderr) == (1, "no\n", "")
+    # An administrator sees the roles, so the question about another user is asked by a review as that user.
+    r = tenet(*as_jane("can", "get", "pods", "--why"))
+    assert r.returncode == 1 and r.stdout.startswith("no\n") and 'no binding of a role allows it to "jane"\n' in r.stdout
+    assert tenet("adm", "policy", "add-role-to-user", "view", "jane", "-n", "red").stdout == (
+        'clusterrole.rbac.authorization.k8s.io/view added: "jane"\n')
+    wait_for("the right", lambda: tenet(*as_jane("can", "get", "pods")).stdout == "yes\n")
+    assert tenet(*as_jane("can", "get", "pods", "--why")).stdout == (
+        'yes\nRBAC: allowed by RoleBinding "view/red" of ClusterRole "view" to User "jane"\n')
+    for words, status in ((("get", "po"), 0), (("get", "pods/web"), 0), (("list", "deployments.apps"), 0), (("get", "pods", "web"), 0),
+                          (("delete", "pods"), 1), (("get", "secrets"), 1), (("get", "nodes"), 1), (("get", "pods", "-A"), 1),
+                          (("create", "pods", "--subresource", "exec"), 1), (("get", "pods", "--subresource=log"), 0)):
+        r = tenet(*as_jane("can", *words))
+        assert (r.returncode, r.stdout) == (status, "no\n" if status else "yes\n"), words
+        r = tenet(*as_jane("policy", "can-i", *words, "-q"))
+        assert (r.returncode, r.stdout) == (status, ""), words
+    assert "".join(tenet("adm", "policy", "remove-role-from-user", "view", "jane", "-n", "red").stdout.split('"')[1]) == "jane"
+    wait_for("the right to end", lambda: tenet(*as_jane("can", "get", "pods")).stdout == "no\n")
+
+
+def test_the_role_that_would_help_is_named_to_users_who_may_read_it(tenet):
+    tenet("adm", "policy", "add-cluster-role-to-user", "cluster-reader", "jane", check=True)
+    wait_for("the right", lambda: tenet(*as_jane("can", "get", "pods")).stdout == "yes\n")
+    r = tenet(*as_jane("can", "delete", "pods", "--why"))
+    assert r.returncode == 1 and r.stdout.endswith("The role edit allows it. An administrator of the project can give it:\n\n"
+                                                   "    tenet adm policy add-role-to-user edit jane -n red\n")
+    r = tenet(*as_jane("can", "delete", "nodes", "--why"))
+    assert r.stdout.endswith("    tenet adm policy add-cluster-role-to-user cluster-admin jane\n")
+
+
+def test_all_rights_are_listed(tenet):
+    tenet("adm", "policy", "add-role-to-user", "view", "jane", "-n", "red", check=True)
+    wait_for("the right", lambda: tenet(*as_jane("can", "get", "pods")).stdout == "yes\n")
+    for words in (("can", "--list"), ("policy", "can-i", "--list")):
+        rows = tenet(*as_jane(*words)).stdout.splitlines()
+        assert rows[0].split("  ")[0] == "Resources" and any("pods" in r and "list" in r for r in rows), rows
+    r = tenet(*as_jane("can", "--list", "-q"))
+    assert r.returncode == 2
+
+
+def test_paths_and_unknown_resources(tenet):
+    assert tenet(*as_jane("can", "get", "/healthz")).stdout in ("yes\n", "no\n")
+    assert tenet("can", "get", "/metrics").stdout == "yes\n"
+    r = tenet("can", "get", "frobs")
+    assert r.stderr == "warning: the server doesn't have a resource type 'frobs'\n" and r.stdout == "yes\n"
+    assert tenet("can", "get").returncode == 2
+
+
+def test_any_command_may_act_as_another_user(tenet):
+    assert tenet("whoami", "--as", "jane").stdout == "jane\n"
+    r = tenet(*as_jane("get", "secrets"))
+    assert r.returncode == 1 and 'User "jane" cannot list resource "secrets"' in r.stderr
+    r = tenet("whoami", "--as-group", "x")
+    assert (r.returncode, r.stderr) == (1, "error: --as-group needs --as\n")
+    # A token stands for itself, beside the certificate of the kubeconfig; and without the right, nobody is another user.
+    token = tenet("sa", "new-token", "default", "-n", "red", check=True).stdout.strip()
+    assert tenet("whoami", "--token", token).stdout == "system:serviceaccount:red:default\n"
+    r = tenet("whoami", "--token", token, "--as", "root")
+    assert r.returncode == 1 and 'cannot impersonate resource "users"' in r.stderr and token not in r.stderr
+
+
+def test_tokens_of_accounts(c, tenet):  # noqa: F811
+    r = tenet("sa", "get-token", "default", "-n", "red")
+    assert r.returncode == 1 and "could not find a service account token" in r.stderr and "tenet sa new-token default" in r.stderr
+    c.admin("POST", "/api/v1/namespaces/red/secrets", {
+        "metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "default"}},
+        "type": "kubernetes.io/service-account-token"}, 201)
+    token = wait_for("the token", lambda: tenet("sa", "get-token", "default", "-n", "red").stdout.strip())
+    assert c.whoami(token)["username"] == "system:serviceaccount:red:default"
+    new = tenet("sa", "new-token", "builder", "-n", "red", "--duration", "700").stdout.strip()
+    assert c.whoami(new)["username"] == "system:serviceaccount:red:builder"
+    # A kubeconfig that is the account's alone, for us and for kubectl.
+    for account in ("default", "builder"):
+        made = c.dir / f"{account}.kubeconfig"
+        made.write_text(tenet("sa", "create-kubeconfig", account, "-n", "red", check=True).stdout)
+        assert "client-certificate" not in made.read_text()
+        for program in ([TENET, "whoami"], ["kubectl", "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"]):
+            r = run([*program, "--kubeconfig", made], env={**environment(), "HOME": str(c.dir)})
+            assert r.stdout.strip() == f"system:serviceaccount:red:{account}"
+    assert tenet("sa", "get-token", "nobody", "-n", "red").returncode == 1
+    r = tenet("sa", "new-token", "nobody", "-n", "red")
+    assert r.returncode == 1 and 'serviceaccounts "nobody" not found' in r.stderr
+    for words in (("sa",), ("sa", "frob"), ("sa", "get-token"), ("sa", "get-token", "a", "--duration", "5"),
+                  ("sa", "new-token", "a", "--duration", "0")):
+        assert tenet(*words).returncode == 2, words
