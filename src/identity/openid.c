@@ -11,13 +11,12 @@
 #include "base/timeutil.h"
 #include "identity/id_token.h"
 #include "identity/kinds.h"
+#include "identity/oauth_client.h"
 #include "identity/peer_attempt.h"
 #include "identity/remote.h"
 #include "identity/secret.h"
 #include "net/tls/jws.h"
 #include "wire/http1.h"
-
-#include <openssl/evp.h>
 
 LOG_MODULE("identity");
 
@@ -25,7 +24,6 @@ LOG_MODULE("identity");
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
 #define KEYS_MIN_MS 5000
-#define SHA256_SIZE 32
 
 struct openid {
     struct identity_provider base;
@@ -293,45 +291,30 @@ static int open_openid(struct loop *l, const struct json *config, struct identit
 
 /* ---- redirects ---- */
 
-static void add_parameter(struct strbuf *url, const char *name, const char *value)
-{
-    strbuf_addc(url, strchr(url->data, '?') ? '&' : '?');
-    http1_escape(name, url);
-    strbuf_addc(url, '=');
-    http1_escape(value, url);
-}
-
 static int redirect(struct identity_provider *base, const struct identity_redirect *r,
                     struct strbuf *url, struct err *e)
 {
     struct openid *p = CONTAINER_OF(base, struct openid, base);
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
     if (!p->has_metadata) {
         return err_set(e, -EAGAIN, "%s", p->problem.text);
     }
-    if (EVP_Digest(r->verifier, strlen(r->verifier), digest, &size, EVP_sha256(), NULL) != 1) {
-        return err_set(e, -EIO, "SHA-256 is not available");
-    }
-    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, challenge = STRBUF_INIT, scope = STRBUF_INIT;
-    base64url_encode(digest, SHA256_SIZE, &challenge);
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, scope = STRBUF_INIT;
     strbuf_adds(&scope, "openid");
     const struct json *item;
     JSON_FOREACH (item, json_get(p->config, "extraScopes")) {
         strbuf_addf(&scope, " %s", json_get_string(item));
     }
     strbuf_adds(&out, p->authorize);
-    add_parameter(&out, "response_type", "code");
-    add_parameter(&out, "client_id", json_get_text(p->config, "clientID"));
-    add_parameter(&out, "redirect_uri", r->callback);
-    add_parameter(&out, "scope", scope.data);
-    add_parameter(&out, "state", r->state);
-    add_parameter(&out, "nonce", r->nonce);
-    add_parameter(&out, "code_challenge", challenge.data);
-    add_parameter(&out, "code_challenge_method", "S256");
+    oauth_client_add_parameter(&out, "response_type", "code");
+    oauth_client_add_parameter(&out, "client_id", json_get_text(p->config, "clientID"));
+    oauth_client_add_parameter(&out, "redirect_uri", r->callback);
+    oauth_client_add_parameter(&out, "scope", scope.data);
+    oauth_client_add_parameter(&out, "state", r->state);
+    oauth_client_add_parameter(&out, "nonce", r->nonce);
+    oauth_client_add_challenge(&out, r->verifier);
     const struct json *extra = json_get(p->config, "extraAuthorizeParameters");
     for (size_t i = 0; i < json_count(extra); i++) {
-        add_parameter(&out, json_key_at(extra, i), json_get_string(json_at(extra, i)));
+        oauth_client_add_parameter(&out, json_key_at(extra, i), json_get_string(json_at(extra, i)));
     }
     return strbuf_adds(url, out.data);
 }
@@ -507,12 +490,6 @@ static void stop(struct peer_attempt *base)
     a->claims = json_free(a->claims);
 }
 
-static void add_field(struct strbuf *body, const char *name, const char *value)
-{
-    strbuf_addf(body, "%s%s=", body->size ? "&" : "", name);
-    http1_escape(value, body);
-}
-
 /* RFC 6749, 2.3.1: name and secret are escaped before they are joined. */
 static void add_basic(struct strbuf *header, const char *id, const char *secret)
 {
@@ -532,13 +509,13 @@ static void ask_token(struct openid_attempt *a, const struct identity_redirect *
     struct openid *p = a->provider;
     const char *id = json_get_text(p->config, "clientID");
     struct strbuf body = STRBUF_INIT, header = STRBUF_INIT;
-    add_field(&body, "grant_type", "authorization_code");
-    add_field(&body, "code", code);
-    add_field(&body, "redirect_uri", r->callback);
-    add_field(&body, "code_verifier", r->verifier);
+    oauth_client_add_field(&body, "grant_type", "authorization_code");
+    oauth_client_add_field(&body, "code", code);
+    oauth_client_add_field(&body, "redirect_uri", r->callback);
+    oauth_client_add_field(&body, "code_verifier", r->verifier);
     if (p->post_secret) {
-        add_field(&body, "client_id", id);
-        add_field(&body, "client_secret", p->secret);
+        oauth_client_add_field(&body, "client_id", id);
+        oauth_client_add_field(&body, "client_secret", p->secret);
     } else {
         add_basic(&header, id, p->secret);
     }

@@ -9,6 +9,7 @@ static const struct identity_kind *const kinds[] = {
     &identity_allow_all,
     &identity_basic_auth,
     &identity_deny_all,
+    &identity_github,
     &identity_gitlab,
     &identity_google,
     &identity_htpasswd,

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """LDAPPasswordIdentityProvider against a real slapd, and against servers that are down, slow or hostile."""
+import base64
+import hashlib
 import json
+import os
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import directory
 from directory import ADMIN, ADMIN_PASSWORD, Liar, ask
@@ -58,7 +63,6 @@ def test_two_entries_of_a_name_are_an_error(slapd):
 
 def test_an_empty_password_is_never_sent(slapd):
     """This slapd takes a bind without a password for success: the control shows that it does."""
-    import subprocess
     control = subprocess.run(["ldapwhoami", "-x", "-H", slapd.ldap, "-D", "uid=joe,ou=users,dc=example,dc=com", "-w", ""],
                              capture_output=True, text=True)
     assert control.returncode == 0, control.stderr
@@ -221,3 +225,37 @@ def test_secrets_come_from_files_and_the_environment(slapd, tmp_path, monkeypatc
         answer, = ask(provider(slapd.ldap + BASE, insecure=True, bindDN=ADMIN, bindPassword=secret), ("joe", "joe's password"))
         assert answer["outcome"] == "proved", json.dumps(answer)
     assert "NO_SUCH" in ask(provider("ldap://h/", bindDN=ADMIN, bindPassword={"env": "NO_SUCH"}))
+
+
+def encrypted(plain, key):
+    """A secret as OpenShift encrypts it: PEM with the headers of RFC 1421, AES-256-CBC, the key by MD5 as OpenSSL derives it."""
+    iv, derived = os.urandom(16), b""
+    while len(derived) < 32:
+        derived += hashlib.md5(derived[-16:] + key + iv[:8]).digest()
+    data = plain.encode()
+    data += bytes([16 - len(data) % 16]) * (16 - len(data) % 16)
+    cipher = Cipher(algorithms.AES(derived), modes.CBC(iv)).encryptor()
+    body = base64.encodebytes(cipher.update(data) + cipher.finalize()).decode()
+    return (f"-----BEGIN ENCRYPTED STRING-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,{iv.hex().upper()}\n\n{body}"
+            "-----END ENCRYPTED STRING-----\n")
+
+
+def test_encrypted_secrets_are_read_with_their_key(slapd, tmp_path):
+    def key_file(name, key):
+        text = f"-----BEGIN ENCRYPTING KEY-----\n{base64.b64encode(key).decode()}\n-----END ENCRYPTING KEY-----\n"
+        (tmp_path / name).write_text(text)
+        return str(tmp_path / name)
+
+    key = b"\0" + os.urandom(31)
+    right, wrong = key_file("key", key), key_file("wrong", os.urandom(32))
+    (tmp_path / "secret").write_text(encrypted(ADMIN_PASSWORD, key))
+    secret = {"file": str(tmp_path / "secret"), "keyFile": right}
+    config = provider(slapd.ldap + BASE, insecure=True, bindDN=ADMIN, bindPassword=secret)
+    assert ask(config, ("joe", "joe's password"))[0]["outcome"] == "proved"
+    value = {"value": encrypted(ADMIN_PASSWORD, key), "keyFile": right}
+    assert ask({**config, "bindPassword": value}, ("joe", "joe's password"))[0]["outcome"] == "proved"
+    assert "ENCRYPTED STRING" in ask({**config, "bindPassword": {"value": "plain", "keyFile": right}})
+    assert "ENCRYPTING KEY" in ask({**config, "bindPassword": {**secret, "keyFile": secret["file"]}})
+    # With another key the padding is wrong, or in 1 of 256 tries the text is.
+    answer = ask({**config, "bindPassword": {**secret, "keyFile": wrong}}, ("joe", "joe's password"))
+    assert "cannot be decrypted" in answer if isinstance(answer, str) else answer[0]["outcome"] == "failed"

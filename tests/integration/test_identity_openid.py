@@ -326,3 +326,98 @@ def test_google_and_gitlab_check_their_keys():
     assert "url: " in ask({"kind": "GitLabIdentityProvider", "url": "http://h", **secret})
     assert "hostedDomain" in ask({"kind": "GoogleIdentityProvider", "hostedDomain": 1, **secret})
     assert "clientSecret: is required" in ask({"kind": "GoogleIdentityProvider", "clientID": "a"})
+
+
+class GitHub:
+    """The four paths of GitHub Enterprise that a login asks, at a host of its own."""
+
+    def __init__(self, op):
+        self.op, self.orgs, self.teams, self.user = op, [], [], {"id": 4711, "login": "joe", "name": None, "email": "joe@example.com"}
+        self.error = None
+
+    def answer(self, path, headers, body):
+        path, _, query = path.partition("?")
+        page = int(dict(urllib.parse.parse_qsl(query)).get("page", 1))
+        self.op.requests.append(path)
+        if path == "/login/oauth/access_token":
+            form = dict(urllib.parse.parse_qsl(body))
+            right = (form["client_id"], form["client_secret"], form["code"]) == (CLIENT, SECRET, "the-code")
+            return 200, {"access_token": "gh-token"} if right else {"error": "bad_verification_code"}
+        if headers["Authorization"] != "Bearer gh-token":
+            return 401, {}
+        if self.error == path:
+            return 403, {"message": "rate limit"}
+        lists = {"/api/v3/user/orgs": [{"login": o} for o in self.orgs],
+                 "/api/v3/user/teams": [{"slug": t.split("/")[1], "organization": {"login": t.split("/")[0]}} for t in self.teams]}
+        return 200, self.user if path == "/api/v3/user" else lists[path][(page - 1) * 100:page * 100]
+
+    def config(self, **keys):
+        return {"kind": "GitHubIdentityProvider", "clientID": CLIENT, "clientSecret": SECRET, "ca": self.op.ca,
+                "hostname": self.op.issuer.removeprefix("https://"), **keys}
+
+    def login(self, answer=None, **keys):
+        path = self.op.dir / "config.json"
+        path.write_text(json.dumps({"provider": self.config(**keys)}))
+        with subprocess.Popen([ASK, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+            p.stdin.write('{"login": true}\n')
+            p.stdin.flush()
+            url = json.loads(p.stdout.readline())["url"]
+            self.query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
+            back = urllib.parse.urlencode({"state": self.query["state"], **(answer or {"code": "the-code"})})
+            urllib.request.urlopen(f"{self.query['redirect_uri']}?{back}", timeout=30).read()
+            return json.loads(p.stdout.readline())
+
+
+@pytest.fixture
+def github(op, monkeypatch):
+    g = GitHub(op)
+    monkeypatch.setattr(op, "answer", g.answer)
+    return g
+
+
+def test_an_account_of_github_is_proved(github):
+    assert github.login() == {"outcome": "proved", "user": "4711", "preferred": "joe", "email": "joe@example.com"}
+    assert github.query["scope"] == "user:email" and github.query["code_challenge_method"] == "S256"
+    assert "/api/v3/user/orgs" not in github.op.requests
+
+
+def test_organizations_and_teams_admit(github):
+    github.orgs, github.teams = ["Example", "other"], ["other/admins"]
+    assert github.login(organizations=["example"])["outcome"] == "proved"
+    assert github.query["scope"] == "user:email read:org"
+    assert github.login(organizations=["none"], teams=["Other/Admins"])["outcome"] == "proved"
+    for keys in ({"organizations": ["exam"]}, {"teams": ["example/admins"]}, {"organizations": ["none"], "teams": ["other/admin"]}):
+        answer = github.login(**keys)
+        assert answer["outcome"] == "refused" and "none of the organizations and teams" in answer["why"]
+
+
+def test_memberships_beyond_the_first_page_count(github):
+    github.orgs = [f"org{i}" for i in range(250)]
+    assert github.login(organizations=["org249"])["outcome"] == "proved"
+    assert github.op.requests.count("/api/v3/user/orgs") == 3
+    github.orgs = [f"org{i}" for i in range(3000)]  # Bounded: the list is not read to its end.
+    assert github.login(organizations=["org2999"])["outcome"] == "refused"
+
+
+def test_wrong_answers_of_github_prove_nobody(github):
+    assert "bad_verification_code" in github.login(answer={"code": "guessed"})["why"]
+    assert github.login(answer={"error": "access_denied"})["outcome"] == "refused"
+    github.error = "/api/v3/user/orgs"
+    answer = github.login(organizations=["example"])
+    assert answer["outcome"] == "failed" and "organizations: status 403" in answer["why"]
+    github.error = None
+    for user in ({"id": 0, "login": "joe"}, {"id": "4711", "login": "joe"}, {"login": "joe"}, {"id": 1}, []):
+        github.user = user
+        assert github.login()["outcome"] == "failed"
+
+
+@pytest.mark.parametrize("keys, text", [
+    ({"hostname": "a/b"}, "hostname: "),
+    ({"hostname": "u@h"}, "hostname: "),
+    ({"organizations": ["a/b"]}, "organizations: "),
+    ({"teams": ["a"]}, "teams: "),
+    ({"teams": ["a/b/c"]}, "teams: "),
+    ({"hostname": ""}, "ca: has an effect with hostname only"),
+])
+def test_wrong_configurations_of_github_name_the_key(github, keys, text):
+    assert text in ask(github.config(**keys))
