@@ -8,7 +8,6 @@
 #include "oauth/pkce.h"
 #include "wire/http1.h"
 
-#include <openssl/crypto.h>
 #include <strings.h>
 
 #define DISCOVERY "/.well-known/oauth-authorization-server"
@@ -216,12 +215,6 @@ int oauth_parse_token(int status, const char *text, size_t size, char **ret_toke
     }
     *ret_token = xstrdup(json_get_text(o, "access_token"));
     return 0;
-}
-
-bool oauth_same_secret(const char *a, const char *b)
-{
-    size_t n = strlen(a);
-    return n == strlen(b) && CRYPTO_memcmp(a, b, n) == 0;
 }
 
 /* ---- requests ---- */

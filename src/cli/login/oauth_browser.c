@@ -7,6 +7,7 @@
 #include "net/http/http.h"
 #include "net/loop/sock.h"
 #include "oauth/pkce.h"
+#include "oauth/session.h"
 
 #define PATIENCE_MS (5u * 60 * 1000)
 #define LINGER_MS 2000
@@ -42,7 +43,7 @@ static void on_request(void *ctx, struct http_exchange *x)
         respond(x, 404, "There is nothing here.");
         return;
     }
-    if (!oauth_same_secret(state ? state : "", l->state)) {
+    if (!oauth_secret_equal(state, l->state)) {
         respond(x, 400, "This answer is not to the login that is under way.");
         return;
     }

@@ -8,5 +8,3 @@
 int oauth_exchange(const struct oauth_login *l, const struct oauth_server *o, const char *client,
                    const char *redirect, const char *verifier, const char *code, char **ret,
                    struct err *e);
-/* Compares in a time that does not depend on where the texts differ. */
-bool oauth_same_secret(const char *a, const char *b);
