@@ -236,29 +236,3 @@ int config_file_text(const char *path, char **ret, struct err *e)
     wipe(&b);
     return r;
 }
-
-/* ---- paths ---- */
-
-static void resolve(struct json *o, const char *key, const char *dir)
-{
-    const char *path = json_get_text(o, key);
-    if (*path && *path != '/') {
-        json_set(o, key, json_stringf("%s/%s", dir, path));
-    }
-}
-
-void identity_paths_resolve(struct json *provider, const char *dir)
-{
-    static const char *const paths[] = {"file", "ca", "certFile", "keyFile", "clientCA"};
-    static const char *const secrets[] = {"bindPassword", "clientSecret"};
-    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        resolve(provider, paths[i], dir);
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
-        struct json *secret = json_get(provider, secrets[i]);
-        if (json_is(secret, JSON_OBJECT)) {
-            resolve(secret, "file", dir);
-            resolve(secret, "keyFile", dir);
-        }
-    }
-}

@@ -3,8 +3,8 @@
  *
  * A secret is a text, or an object with one of "value", "env" (a variable of the environment) and
  * "file", and optionally "keyFile": the secret is then a PEM block "ENCRYPTED STRING" (RFC 1421
- * headers, AES-256-CBC), and the file has the key in a block "ENCRYPTING KEY".  Relative paths are
- * made absolute by identity_paths_resolve before. */
+ * headers, AES-256-CBC), and the file has the key in a block "ENCRYPTING KEY".  Paths
+ * are absolute (oauth/config.h makes them so). */
 #pragma once
 
 #include "wire/json.h"
@@ -31,5 +31,3 @@ int config_rows_check(const struct json *o, const struct config_row *rows, struc
 int secret_read(const struct json *v, char **ret, struct err *e);
 /* The file's text (owned), for certificates; NULL when 'path' is NULL or "". */
 int config_file_text(const char *path, char **ret, struct err *e);
-/* Makes the paths in a provider's configuration absolute: they are relative to the folder 'dir'. */
-void identity_paths_resolve(struct json *provider, const char *dir);

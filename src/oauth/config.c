@@ -78,17 +78,27 @@ int oauth_config_read_providers(const struct json *v, struct json **ret, struct 
     return 0;
 }
 
+static void resolve_file(struct json *o, const char *key, const char *dir)
+{
+    const char *name = json_get_text(o, key);
+    if (*name && *name != '/') {
+        json_set(o, key, json_stringf("%s/%s", dir, name));
+    }
+}
+
 void oauth_config_resolve_files(struct json *providers, const char *dir)
 {
-    /* The keys of all kinds that name files. */
+    /* The keys of all kinds that name files, and their secrets, which may be in files. */
     static const char *const keys[] = {"file", "ca", "certFile", "keyFile", "clientCA"};
+    static const char *const secrets[] = {"bindPassword", "clientSecret"};
     for (size_t i = 0; i < json_count(providers); i++) {
         struct json *p = json_get(json_at(providers, i), "provider");
         for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
-            const char *name = json_get_text(p, keys[k]);
-            if (*name && *name != '/') {
-                json_set(p, keys[k], json_stringf("%s/%s", dir, name));
-            }
+            resolve_file(p, keys[k], dir);
+        }
+        for (size_t k = 0; k < ARRAY_SIZE(secrets); k++) {
+            resolve_file(json_get(p, secrets[k]), "file", dir);
+            resolve_file(json_get(p, secrets[k]), "keyFile", dir);
         }
     }
 }

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole logins through the OAuth server of a real master, by providers on real servers: a token, refusal, a server that is
+down, a certificate that is not trusted."""
+import signal
+import urllib.parse
+
+import pytest
+
+import directory
+from directory import ADMIN, ADMIN_PASSWORD
+from lab import wait_for
+from test_identity_openid import SECRET, Provider
+from test_oauth import ASKED, CHALLENGING, USERS, OAuth, basic
+
+
+def provider(kind, **keys):
+    return {"name": "corp", "challenge": True, "login": True, "mappingMethod": "claim",
+            "provider": {"apiVersion": "v1", "kind": kind, **keys}}
+
+
+@pytest.fixture
+def slapd(tmp_path):
+    (tmp_path / "slapd").mkdir()
+    s = directory.Slapd(tmp_path / "slapd")
+    yield s
+    s.stop()
+
+
+def login(c, user, password):
+    return c.browser().authorize(CHALLENGING, headers={**ASKED, **basic(user, password)}, response_type="token")
+
+
+def test_a_login_by_ldap(slapd, tmp_path):
+    (tmp_path / "bind.secret").write_text(ADMIN_PASSWORD + "\n")
+    ldap = provider("LDAPPasswordIdentityProvider", url=slapd.ldaps + "/ou=users,dc=example,dc=com", ca="slapd/ca.crt",
+                    bindDN=ADMIN, bindPassword={"file": "bind.secret"},
+                    attributes={"id": ["dn"], "preferredUsername": ["uid"], "name": ["cn"]})
+    c = OAuth(str(tmp_path), providers=[ldap])
+    try:
+        answer = login(c, "joe", "joe's password")
+        assert answer.status == 302, answer.text
+        me = c.ask(answer.query()["access_token"], "GET", f"{USERS}/~", want=200)
+        assert me["metadata"]["name"] == "joe" and me["fullName"] == "Joe Doe"
+        assert me["identities"] == ["corp:uid=joe,ou=users,dc=example,dc=com"]
+        for name, password in (("joe", "wrong"), ("nobody", "x"), ("*", "joe's password"), ("joe", "")):
+            refused = login(c, name, password)
+            assert refused.status == 401 and "access_token" not in refused.headers.get("Location", "")
+        slapd.stop()
+        down = login(c, "joe", "joe's password")
+        assert down.status in (401, 500) and "refused" in c.text()
+        text = c.text()
+        assert "joe's password" not in text and ADMIN_PASSWORD not in text
+    finally:
+        c.stop(signal.SIGKILL)
+
+
+def test_a_server_with_a_foreign_certificate_logs_nobody_in(slapd, tmp_path):
+    (tmp_path / "foreign").mkdir()
+    directory.certificates(tmp_path / "foreign", "foreign")
+    ldap = provider("LDAPPasswordIdentityProvider", url=slapd.ldaps + "/ou=users,dc=example,dc=com", ca="foreign/foreign.crt",
+                    attributes={"id": ["dn"], "preferredUsername": ["uid"]})
+    c = OAuth(str(tmp_path), providers=[ldap])
+    try:
+        assert login(c, "joe", "joe's password").status in (401, 500)
+        assert "unknown authority" in c.text()
+    finally:
+        c.stop(signal.SIGKILL)
+
+
+def test_a_login_by_openid_connect(tmp_path):
+    """The browser is sent to the provider and back; an answer in another browser, or with another state, gives nothing."""
+    (tmp_path / "op").mkdir()
+    op = Provider(tmp_path / "op")
+    (tmp_path / "client.secret").write_text(SECRET)
+    config = {k: v for k, v in op.config(clientSecret={"file": "client.secret"}).items() if k != "kind"}
+    c = OAuth(str(tmp_path), providers=[{**provider("OpenIDIdentityProvider", **config), "challenge": False}])
+    try:
+        def begin(b):
+            def asked():
+                page = b.authorize("openshift-browser-client")
+                return page.location if page.status == 302 and page.location.startswith(op.issuer) else None
+            wait_for("the provider's metadata", lambda: asked())
+            query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(asked()).query))
+            op.nonce, op.challenge = query["nonce"], query["code_challenge"]
+            return query
+
+        b, stranger = c.browser(), c.browser()
+        query = begin(b)
+        assert query["redirect_uri"] == c.url() + "/oauth2callback/corp"
+        back = "/oauth2callback/corp?" + urllib.parse.urlencode({"code": "the-code", "state": query["state"]})
+        assert stranger.get(back).status != 302, "the state belongs to another browser"
+        wrong = b.get(back.replace(query["state"], "x" + query["state"]))
+        assert wrong.status != 302
+        query = begin(b)
+        back = "/oauth2callback/corp?" + urllib.parse.urlencode({"code": "the-code", "state": query["state"]})
+        answer = b.get(back)
+        assert answer.status == 302, answer.text
+        me = c.admin("GET", f"{USERS}/joe")
+        assert me["identities"] == ["corp:joe-4711"] and me["fullName"] == "Joe Doe"
+        assert stranger.get(back).status != 302
+    finally:
+        c.stop(signal.SIGKILL)
+        op.close()
