@@ -4,7 +4,9 @@
 
 #include "identity/provider.h"
 
-extern const struct identity_kind identity_allow_all, identity_deny_all, identity_htpasswd;
+extern const struct identity_kind identity_allow_all, identity_basic_auth, identity_deny_all,
+    identity_github, identity_gitlab, identity_google, identity_htpasswd, identity_keystone,
+    identity_ldap, identity_openid;
 
 /* -EINVAL: 'provider' has another key than those of 'keys' ("file url"), apiVersion and kind. */
 int identity_check_keys(const struct json *provider, const char *keys, struct err *e);

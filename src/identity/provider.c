@@ -7,8 +7,15 @@
 
 static const struct identity_kind *const kinds[] = {
     &identity_allow_all,
+    &identity_basic_auth,
     &identity_deny_all,
+    &identity_github,
+    &identity_gitlab,
+    &identity_google,
     &identity_htpasswd,
+    &identity_keystone,
+    &identity_ldap,
+    &identity_openid,
     NULL,
 };
 

@@ -241,6 +241,7 @@ static int open_store(struct master_api *m, struct err *e)
         .ca_file = c->etcd_ca,
         .cert_file = c->etcd_cert,
         .key_file = c->etcd_key,
+        .encryption_file = c->encryption_config,
         .reserve = (uint64_t) c->storage_reserve_mb << 20,
     };
     return store_open(m->loop, &cfg, &m->store, e);

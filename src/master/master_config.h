@@ -23,6 +23,7 @@ struct master_config {
     char *storage_path;    /* sqlite */
     /* sqlite: space on the disk that is kept for deletions; 0: none. */
     int64_t storage_reserve_mb;
+    char *encryption_config;              /* File; NULL: nothing is encrypted. */
     char *storage_endpoints;              /* etcd: "http://host:port[,...]"; NULL: not given */
     char *etcd_ca, *etcd_cert, *etcd_key; /* Files; NULL: not given */
     unsigned lease_ttl_s;

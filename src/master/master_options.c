@@ -1128,6 +1128,15 @@ static const struct option_row rows[] = {
      .help = "megabytes of the disk that are kept for deletions, and for writes that do not grow, "
              "when the "
              "disk of sqlite's file is full; 0: none"},
+    {.path = "storage.encryptionConfig",
+     .flag = "encryption-provider-config",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     STORAGE,
+     MEMBER(encryption_config),
+     .help =
+         "EncryptionConfiguration (apiserver.config.k8s.io/v1): which kinds are encrypted in the "
+         "store, and with which keys"},
     {.path = "storage.endpoints",
      .flag = "storage-endpoints",
      .arg = "URL,...",

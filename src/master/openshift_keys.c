@@ -17,6 +17,8 @@ const struct option_alias master_alias[] = {
     API_FLAG("audit-log-path", "auditConfig.auditFilePath"),
     API_FLAG("audit-policy-file", "auditConfig.policyFile"),
     API_FLAG("client-ca-file", "servingInfo.clientCA"),
+    API_FLAG("encryption-provider-config", "storage.encryptionConfig"),
+    API_FLAG("experimental-encryption-provider-config", "storage.encryptionConfig"),
     API_FLAG("etcd-cafile", "etcdClientInfo.ca"),
     API_FLAG("etcd-certfile", "etcdClientInfo.certFile"),
     API_FLAG("etcd-keyfile", "etcdClientInfo.keyFile"),

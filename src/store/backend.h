@@ -9,6 +9,8 @@
 #pragma once
 
 #include "base/list.h"
+#include "base/map.h"
+#include "store/encryption.h"
 #include "store/store.h"
 
 /* A value larger than this is refused with -E2BIG. */
@@ -66,6 +68,8 @@ struct store {
     bool importing; /* From the configuration. */
     /* An import into it began, or was interrupted; set until the store is opened again. */
     bool blocked;
+    struct encryption *encryption; /* NULL: none. */
+    struct smap stale;             /* Keys whose values are to be written again. */
     struct list refused; /* Calls that the front has decided and whose callbacks are due. */
     struct loop_task refuse;
 };

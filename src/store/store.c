@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/store.h"
 
+#include "base/log.h"
 #include "base/str.h"
 #include "store/backend.h"
+
+LOG_MODULE("store");
 
 static const struct {
     const char *name;
@@ -15,11 +18,19 @@ static const struct {
 
 int store_open(struct loop *l, const struct store_config *cfg, struct store **ret, struct err *e)
 {
+    CLEANUP(encryption_free) struct encryption *encryption = NULL;
+    if (cfg->encryption_file) {
+        int r = encryption_load(cfg->encryption_file, &encryption, e);
+        if (r < 0) {
+            return r;
+        }
+    }
     for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
         if (streq_null(cfg->backend, backends[i].name)) {
             int r = backends[i].open(l, cfg, ret, e);
             if (r == 0) {
                 (*ret)->importing = cfg->importing;
+                (*ret)->encryption = TAKE(encryption);
             }
             return r;
         }
@@ -44,6 +55,7 @@ void store_init(struct store *s, const struct store_ops *ops, struct loop *l)
 {
     s->ops = ops;
     s->loop = l;
+    smap_init(&s->stale, NULL);
     list_init(&s->refused);
     loop_task_init(&s->refuse, l, refuse_run, s);
 }
@@ -69,6 +81,8 @@ struct store *store_close(struct store *s)
     while (!list_is_empty(&s->refused)) {
         refuse_run(s);
     }
+    encryption_free(s->encryption);
+    smap_done(&s->stale);
     free(s);
     return NULL;
 }
@@ -117,6 +131,71 @@ static void settle(struct store *s, struct store_write *w)
     loop_task_queue(&s->refuse);
 }
 
+/* ---- encryption ---- */
+
+/* Encrypts the value in place. */
+static int seal(const struct store *s, const char *key, struct blob **value)
+{
+    static struct log_limit limit;
+    struct blob *sealed;
+    struct err e = {0};
+    int r = *value ? encryption_seal(s->encryption, key, *value, &sealed, &e) : 0;
+    if (r < 0) {
+        log_limited(&limit, LOG_ERROR, "value not encrypted", "key=%s error=\"%s\"", key, e.text);
+    } else if (*value) {
+        blob_unref(*value);
+        *value = sealed;
+    }
+    return r;
+}
+
+static int seal_write(const struct store *s, struct store_write *w)
+{
+    int r = s->encryption ? seal(s, w->key, &w->value) : 0;
+    for (size_t i = 0; r == 0 && s->encryption && i < w->n_claims; i++) {
+        r = seal(s, w->claims[i].key, &w->claims[i].value);
+    }
+    return r;
+}
+
+/* The value as it was written, another reference or a new one; the stored one when it cannot be
+ * decrypted. */
+static struct blob *opened(const struct store *s, const char *key, struct blob *value)
+{
+    static struct log_limit limit;
+    struct blob *ret;
+    struct err e = {0};
+    if (!value) {
+        return NULL;
+    }
+    if (encryption_open(s->encryption, key, value, &ret, &e) < 0) {
+        log_limited(&limit, LOG_ERROR, "value cannot be decrypted", "key=%s error=\"%s\"", key,
+                    e.text);
+        return blob_ref(value);
+    }
+    return ret;
+}
+
+/* Remembers whether the value that the key has now is to be written again. */
+static void note_form(struct store *s, const char *key, const struct blob *value)
+{
+    if (!s->encryption) {
+        return;
+    }
+    if (value && encryption_is_stale(s->encryption, key, value)) {
+        smap_set(&s->stale, key, s);
+    } else if (smap_size(&s->stale)) {
+        (void) smap_remove(&s->stale, key);
+    }
+}
+
+bool store_is_stale(const struct store *s, const char *key)
+{
+    return smap_size(&s->stale) && smap_get(&s->stale, key);
+}
+
+/* ---- calls ---- */
+
 void store_write(struct store *s, const char *key, struct blob *value, uint64_t expect,
                  const struct store_terms *terms, store_done_fn *done, void *ctx)
 {
@@ -137,6 +216,7 @@ void store_write(struct store *s, const char *key, struct blob *value, uint64_t 
         w->claims[i].expect = claim->expect;
     }
     w->error = write_refusal(s, w);
+    w->error = w->error ? w->error : seal_write(s, w);
     if (w->error == 0) {
         s->ops->write(s, w);
     } else {
@@ -262,7 +342,11 @@ void store_report_event(struct store *s, const struct store_event *ev)
     if (s->blocked) {
         return;
     }
-    s->watcher->event(s->watcher_ctx, ev);
+    CLEANUP(blob_unref) struct blob *value = opened(s, ev->key, ev->value);
+    CLEANUP(blob_unref) struct blob *prev = opened(s, ev->key, ev->prev);
+    const struct store_event plain = {ev->key, value, prev, ev->revision};
+    note_form(s, ev->key, ev->value);
+    s->watcher->event(s->watcher_ctx, &plain);
     if (ev->value && !s->importing && streq(ev->key, STORE_IMPORT_KEY)) {
         block(s);
     }
@@ -271,7 +355,10 @@ void store_report_event(struct store *s, const struct store_event *ev)
 void store_report_history(struct store *s, const struct store_event *ev)
 {
     if (s->watcher->history) {
-        s->watcher->history(s->watcher_ctx, ev);
+        CLEANUP(blob_unref) struct blob *value = opened(s, ev->key, ev->value);
+        CLEANUP(blob_unref) struct blob *prev = opened(s, ev->key, ev->prev);
+        const struct store_event plain = {ev->key, value, prev, ev->revision};
+        s->watcher->history(s->watcher_ctx, &plain);
     }
 }
 
@@ -293,6 +380,18 @@ void store_report_snapshot(struct store *s, struct store_item *items, size_t n, 
         return;
     }
     s->available = true;
+    smap_clear(&s->stale);
+    for (size_t i = 0; i < n; i++) {
+        struct blob *value = opened(s, items[i].key, items[i].value);
+        note_form(s, items[i].key, items[i].value);
+        blob_unref(items[i].value);
+        items[i].value = value;
+    }
+    if (smap_size(&s->stale)) {
+        log_warn("values are not encrypted as configured",
+                 "values=%zu advice=\"write them again: tenet adm storage migrate\"",
+                 smap_size(&s->stale));
+    }
     s->watcher->snapshot(s->watcher_ctx, items, n, revision);
 }
 

@@ -9,7 +9,11 @@
  * All calls and callbacks are on the loop's thread; a backend may use threads inside.  Changes
  * are reported to the watcher in revision order, each exactly once, and only when durable.  The
  * result of a write is reported after its change was given to the watcher, so a reader of the
- * watch cache sees the write after its result. */
+ * watch cache sees the write after its result.
+ *
+ * With an EncryptionConfiguration values are encrypted on their way to every backend, and decrypted
+ * before they are reported.  A value that cannot be decrypted is reported as it is stored, so that
+ * its object counts as unreadable; the log says which key is missing or wrong. */
 #pragma once
 
 #include "base/mem.h"
@@ -58,6 +62,9 @@ struct store_config {
     uint64_t min_revision;
     bool importing;   /* Open it even when an import into it was interrupted. */
     unsigned history; /* Events to keep for resumed watches; 0: 10,000. */
+    /* An EncryptionConfiguration (encryption.h), by which values are encrypted and decrypted; NULL:
+     * values are passed on as they are. */
+    const char *encryption_file;
     /* sqlite: bytes of the disk reserved for deletions when it is full; 0: none. */
     uint64_t reserve;
 };
@@ -138,6 +145,11 @@ struct store_terms {
 /* A put, or a deletion ('value' NULL), under these conditions. */
 void store_write(struct store *s, const char *key, struct blob *value, uint64_t expect,
                  const struct store_terms *terms, store_done_fn *done, void *ctx);
+
+/* Whether the value of the key is stored in another form than a write would store it now: it is
+ * encrypted with an older key, or not at all.  Such a value is to be written again even when it
+ * does not change. */
+bool store_is_stale(const struct store *s, const char *key);
 
 /* Does the work of a write, to the disk or to etcd's majority, and changes nothing: error 0 when
  * a write would have succeeded now. May take as long as a write. */

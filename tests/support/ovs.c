@@ -187,6 +187,18 @@ void ovs_tool(const struct ovs *o, struct strbuf *out, const char *tool, const c
     ovs_run(o, out, all);
 }
 
+void ovs_add_route(const struct ovs *o, const char *prefix, const char *link)
+{
+    static const char again[] = "for i in $(seq 1000); do"
+                                "  why=$(ovs-appctl --target=\"$1\" --timeout=30 ovs/route/add "
+                                "\"$2\" \"$3\" 2>&1) && exit 0;"
+                                "  sleep 0.01; "
+                                "done; echo \"$why\" >&2; exit 1";
+    char target[96];
+    snprintf(target, sizeof target, "%s/vswitchd.ctl", o->dir);
+    OVS_RUN(o, NULL, "sh", "-c", again, "add-route", target, prefix, link);
+}
+
 /* ---- OpenFlow client ---- */
 
 void of_client_open(struct of_client *c, const struct ovs *o, const char *bridge)

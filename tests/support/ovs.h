@@ -39,6 +39,10 @@ void ovs_run(const struct ovs *o, struct strbuf *out, const char *const *argv);
 void ovs_tool(const struct ovs *o, struct strbuf *out, const char *tool, const char *option,
               const char *file, const char *const *argv);
 
+/* Adds a route for tunnels.  The switch takes it only when it knows the address of 'link', a moment
+ * after the kernel; until then this asks again. */
+void ovs_add_route(const struct ovs *o, const char *prefix, const char *link);
+
 /* Writes the bridge's flows as ovs-ofctl reads them to a file in o->dir, whose path 'ret' gets. */
 #define OVS_PATH_SIZE 64
 void ovs_write_flows(const struct ovs *o, const char *bridge, char ret[OVS_PATH_SIZE]);

@@ -314,8 +314,8 @@ static bool is_token(const char *name, size_t n)
     return memchr(name, '%', n);
 }
 
-/* Path and query, with tokens redacted.  A client older than OpenShift 4.6 may name a token's object
- * by the token itself: 'a' has the object's name then. */
+/* Path and query, with tokens redacted.  A client older than OpenShift 4.6 may name a token's
+ * object by the token itself: 'a' has the object's name then. */
 static struct json *uri(const struct http_exchange *x, const struct attributes *a)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;

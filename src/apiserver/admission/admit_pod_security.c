@@ -169,7 +169,7 @@ static bool is_listed(const char *const *list, const char *s)
     return s && list && *list;
 }
 
-/* Why the pod is not judged ("user"), as Kubernetes' audit annotation has it; NULL: it is judged. */
+/* Why the pod is not judged, as in Kubernetes' audit annotation ("user"); NULL: it is judged. */
 static const char *exemption(const struct request *q, const struct json *pod)
 {
     const struct pod_security_exemptions *x = &q->server->cfg.pod_security_exempt;

@@ -664,7 +664,9 @@ void write_send_update(struct write *w, struct object *base, struct blob *value,
                        struct outcome *outcome)
 {
     CLEANUP(blob_unref) struct blob *own = value;
-    if (!w->finished && same) {
+    CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
+    /* A value that is to be encrypted anew is stored although it does not change. */
+    if (!w->finished && same && !store_is_stale(w->server->store, key)) {
         outcome_object(outcome, 200, blob_ref(base->text));
     } else if (w->q->dry_run) {
         outcome_object(outcome, 200, object_text(w->ck->head, value, base->revision));

@@ -3,10 +3,10 @@
 #include "cli/admin/adm.h"
 
 static const struct command *const groups[] = {
-    &adm_config,      &adm_cordon, &adm_create_master_certs,
-    &adm_drain,       &adm_groups, &adm_manage_node,
-    &adm_pod_network, &adm_policy, &adm_prometheus_targets,
-    &adm_uncordon,    NULL};
+    &adm_config,      &adm_cordon,   &adm_create_master_certs,
+    &adm_drain,       &adm_groups,   &adm_manage_node,
+    &adm_pod_network, &adm_policy,   &adm_prometheus_targets,
+    &adm_storage,     &adm_uncordon, NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
@@ -22,6 +22,7 @@ static const char help[] =
     "  pod-network           networks of projects: join, isolate, make global\n"
     "  policy                roles of users and groups, use of security context constraints\n"
     "  prometheus-targets    masters and nodes as targets of Prometheus\n"
+    "  storage               write objects again, so that they are encrypted anew\n"
     "  uncordon              nodes get new pods again\n";
 
 static int run(int argc, char **argv)

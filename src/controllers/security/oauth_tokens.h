@@ -11,6 +11,6 @@
 
 extern const struct controller oauth_tokens_controller;
 
-/* Milliseconds until an OAuthAccessToken or OAuthAuthorizeToken ends, 0 if it has ended; -1: it does
- * not end, or it has no readable time of creation.  Pure. */
+/* Milliseconds until an OAuthAccessToken or OAuthAuthorizeToken ends, 0 if it has ended; -1: it
+ * does not end, or it has no readable time of creation.  Pure. */
 int64_t oauth_tokens_left_ms(const struct json *token, int64_t now_ms);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/loop/loop.h"
 
+#include "base/ip.h"
 #include "base/mem.h"
+#include "base/str.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -366,6 +370,71 @@ void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *ctx)
     w->done = done;
     w->ctx = ctx;
     must(uv_queue_work(&l->uv, &w->uv, work_run, work_done), "uv_queue_work");
+}
+
+/* ---- names of hosts ---- */
+
+struct loop_lookup {
+    uv_getaddrinfo_t uv;
+    struct loop_task at_once; /* For an address that needs no resolver. */
+    uint32_t ip;
+    loop_lookup_fn *fn; /* NULL: cancelled. */
+    void *ctx;
+};
+
+static void lookup_end(struct loop_lookup *k, uint32_t ip, const char *why)
+{
+    loop_lookup_fn *fn = k->fn;
+    void *ctx = k->ctx;
+    free(k);
+    if (fn) {
+        fn(ctx, ip, why);
+    }
+}
+
+static void lookup_at_once(void *ctx)
+{
+    struct loop_lookup *k = ctx;
+    lookup_end(k, k->ip, NULL);
+}
+
+static void lookup_done(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
+{
+    struct loop_lookup *k = (struct loop_lookup *) req;
+    uint32_t ip = 0;
+    if (status == 0 && found) {
+        ip = ntohl(((struct sockaddr_in *) (void *) found->ai_addr)->sin_addr.s_addr);
+    }
+    uv_freeaddrinfo(found);
+    lookup_end(k, ip, status < 0 ? uv_strerror(status) : ip ? NULL : "no IPv4 address");
+}
+
+struct loop_lookup *loop_lookup_new(struct loop *l, const char *host, loop_lookup_fn *fn, void *ctx)
+{
+    static const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct loop_lookup *k = NEW(struct loop_lookup);
+    k->fn = fn;
+    k->ctx = ctx;
+    loop_task_init(&k->at_once, l, lookup_at_once, k);
+    k->ip = INADDR_LOOPBACK;
+    if (streq(host, "localhost") || ip4_parse(host, &k->ip) == 0) {
+        loop_task_queue(&k->at_once);
+    } else {
+        must(uv_getaddrinfo(&l->uv, &k->uv, lookup_done, host, NULL, &hints), "uv_getaddrinfo");
+    }
+    return k;
+}
+
+struct loop_lookup *loop_lookup_cancel(struct loop_lookup *k)
+{
+    if (k && k->at_once.prev) {
+        loop_task_cancel(&k->at_once);
+        free(k);
+    } else if (k) {
+        k->fn = NULL;
+        (void) uv_cancel((uv_req_t *) &k->uv);
+    }
+    return NULL;
 }
 
 /* ---- wake-ups ---- */

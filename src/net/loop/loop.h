@@ -65,6 +65,16 @@ struct loop_signal *loop_signal_free(struct loop_signal *s);
  * live until 'done'. At most four run at once. */
 void loop_work(struct loop *l, loop_fn *work, loop_fn *done, void *ctx);
 
+/* Looks up the IPv4 address of 'host' (an address, "localhost" or a name, by the system's resolver).
+ * Lookups take at most half of the worker threads.  'fn' is called once, never from within the call
+ * that began it: 'why' is NULL, or the reason why there is no address. */
+struct loop_lookup;
+typedef void loop_lookup_fn(void *ctx, uint32_t ip, const char *why);
+struct loop_lookup *loop_lookup_new(struct loop *l, const char *host, loop_lookup_fn *fn,
+                                    void *ctx);
+/* No callback any more; a resolver that is slow ends by itself. */
+struct loop_lookup *loop_lookup_cancel(struct loop_lookup *k);
+
 /* A wake-up that any thread may trigger; 'fn' runs on the loop, once for several triggers. */
 struct loop_wakeup;
 struct loop_wakeup *loop_wakeup_new(struct loop *l, loop_fn *fn, void *ctx);

@@ -10,13 +10,15 @@
 #include <openssl/ecdsa.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/param_build.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 
 #define MAX_PEM (1u << 20)
 #define MIN_RSA_BITS 2048
 #define MAX_KEYS 64
-#define EC_HALF 32 /* Bytes of r, and of s. */
+#define MAX_JWK_NUMBER 1024 /* Bytes. */
+#define EC_HALF 32          /* Bytes of r, and of s. */
 
 struct key {
     EVP_PKEY *pkey;
@@ -159,6 +161,71 @@ int jws_keys_add_public(struct jws_keys *k, const char *pem, struct err *e)
     BIO_free(b);
     ERR_clear_error();
     return r == 0 && !n ? err_set(e, -EINVAL, "not a public key in PEM form") : r;
+}
+
+/* Adds the number that 'jwk' has in base64url as 'name'. */
+static bool push_number(OSSL_PARAM_BLD *b, const char *param, const struct json *jwk,
+                        const char *name, BIGNUM **ret)
+{
+    CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT_MAX(MAX_JWK_NUMBER);
+    const char *text = json_get_text(jwk, name);
+    if (!*text || base64url_decode(text, strlen(text), &bytes) < 0 || !bytes.size) {
+        return false;
+    }
+    *ret = BN_bin2bn((unsigned char *) bytes.data, (int) bytes.size, NULL);
+    return *ret && OSSL_PARAM_BLD_push_BN(b, param, *ret) == 1;
+}
+
+/* Adds the point (x, y) of 32 bytes each, uncompressed (SEC 1, 2.3.3). */
+static bool push_point(OSSL_PARAM_BLD *b, const struct json *jwk,
+                       unsigned char point[2 * EC_HALF + 1])
+{
+    const char *x = json_get_text(jwk, "x"), *y = json_get_text(jwk, "y");
+    CLEANUP_STRBUF struct strbuf bytes = STRBUF_INIT_MAX(2 * EC_HALF);
+    if (base64url_decode(x, strlen(x), &bytes) < 0 || bytes.size != EC_HALF ||
+        base64url_decode(y, strlen(y), &bytes) < 0 || bytes.size != 2 * EC_HALF) {
+        return false;
+    }
+    point[0] = 4;
+    memcpy(point + 1, bytes.data, bytes.size);
+    return OSSL_PARAM_BLD_push_utf8_string(b, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) == 1 &&
+           OSSL_PARAM_BLD_push_octet_string(b, OSSL_PKEY_PARAM_PUB_KEY, point, 2 * EC_HALF + 1) ==
+               1;
+}
+
+int jws_keys_add_jwk(struct jws_keys *k, const struct json *jwk, struct err *e)
+{
+    const char *type = json_get_text(jwk, "kty"), *id = json_get_text(jwk, "kid");
+    bool rsa = streq(type, "RSA");
+    bool ec = streq(type, "EC") && streq(json_get_text(jwk, "crv"), "P-256");
+    unsigned char point[2 * EC_HALF + 1];
+    BIGNUM *n = NULL, *exponent = NULL;
+    EVP_PKEY *pkey = NULL;
+    OSSL_PARAM *params = NULL;
+    OSSL_PARAM_BLD *b = OSSL_PARAM_BLD_new();
+    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, rsa ? "RSA" : "EC", NULL);
+    bool ok = b && ctx && (rsa || ec) &&
+              (rsa ? push_number(b, OSSL_PKEY_PARAM_RSA_N, jwk, "n", &n) &&
+                         push_number(b, OSSL_PKEY_PARAM_RSA_E, jwk, "e", &exponent)
+                   : push_point(b, jwk, point)) &&
+              (params = OSSL_PARAM_BLD_to_param(b)) && EVP_PKEY_fromdata_init(ctx) == 1 &&
+              EVP_PKEY_fromdata(ctx, &pkey, EVP_PKEY_PUBLIC_KEY, params) == 1;
+    OSSL_PARAM_free(params);
+    OSSL_PARAM_BLD_free(b);
+    EVP_PKEY_CTX_free(ctx);
+    BN_free(n);
+    BN_free(exponent);
+    ERR_clear_error();
+    if (!ok) {
+        return err_set(e, -EINVAL, "key \"%.80s\" is neither RSA nor EC on P-256", id);
+    }
+    size_t at;
+    int r = add(k, pkey, &at, e);
+    if (r == 0 && *id) {
+        free(k->keys[at].id);
+        k->keys[at].id = xstrdup(id);
+    }
+    return r;
 }
 
 /* Owned PEM of a new private key. */

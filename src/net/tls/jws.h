@@ -19,6 +19,9 @@ DEFINE_CLEANUP(struct jws_keys *, jws_keys_free)
 int jws_keys_add_private(struct jws_keys *k, const char *pem, struct err *e);
 /* All keys in 'pem', public or private, which verify. */
 int jws_keys_add_public(struct jws_keys *k, const char *pem, struct err *e);
+/* A public key as JSON (RFC 7517): RSA, or EC on P-256; tokens name it by its "kid".  -EINVAL: another
+ * or malformed key. */
+int jws_keys_add_jwk(struct jws_keys *k, const struct json *jwk, struct err *e);
 /* The same from files; a missing private key is created (P-256, mode 0600). */
 int jws_keys_load_private(struct jws_keys *k, const char *path, bool make, struct err *e);
 int jws_keys_load_public(struct jws_keys *k, const char *path, struct err *e);

@@ -397,7 +397,7 @@ int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret
     SSL_CTX *ctx = context_new(TLS_client_method());
     if (cfg->http2) {
         SSL_CTX_set_alpn_protos(ctx, client_alpn_http2, sizeof client_alpn_http2 - 1);
-    } else {
+    } else if (!cfg->no_alpn) {
         SSL_CTX_set_alpn_protos(ctx, client_alpn, sizeof client_alpn - 1);
     }
     SSL_CTX_set_verify(ctx, cfg->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,

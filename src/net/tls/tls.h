@@ -38,6 +38,7 @@ struct tls_client_config {
     /* Common name that the server's certificate must have beside that name; NULL: any. */
     const char *server_user;
     bool insecure; /* The server's certificate is not verified. */
+    bool no_alpn;  /* The protocol is not HTTP: none is named to the server (ALPN). */
     bool http2;    /* Use HTTP/2, which the server must confirm, and not HTTP/1.1 (ALPN). */
 };
 int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret, struct err *e);

@@ -127,10 +127,9 @@ static void the_earlier_end_of_a_token_counts(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         bool bare = str_has_prefix(rows[i].members, "'metadata'");
-        CLEANUP_FREE char *text =
-            xasprintf("{%s%s}",
-                      bare ? "" : "'metadata': {'creationTimestamp': '2026-01-01T00:00:00Z'}, ",
-                      rows[i].members);
+        CLEANUP_FREE char *text = xasprintf(
+            "{%s%s}", bare ? "" : "'metadata': {'creationTimestamp': '2026-01-01T00:00:00Z'}, ",
+            rows[i].members);
         CLEANUP(json_free) struct json *o = json_of(text);
         assert_int_equal(oauth_tokens_left_ms(o, INT64_C(1767225610000)), rows[i].left_ms);
     }

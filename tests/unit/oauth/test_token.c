@@ -43,6 +43,10 @@ static void the_name_is_the_hash_of_the_characters(void **state)
     assert_int_equal(oauth_token_name(TOKEN, name), 0);
     assert_string_equal(name, "sha256~6oZqdX5MOLq_qBJ8vppAnT4fk6AP8UiP9zX8-Rev_9A");
     assert_true(oauth_token_has_form(name));
+    /* The example of RFC 7636, appendix B. */
+    assert_int_equal(oauth_token_name("sha256~dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", name),
+                     0);
+    assert_string_equal(name, "sha256~E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
 }
 
 static void other_texts_have_no_name(void **state)

@@ -116,7 +116,7 @@ static int set_up(void **state)
               "--", "add-port", "br-phy", "nic", "--", "set", "interface", "nic", "type=dummy");
     OVS_RUN(&ovs, NULL, "ip", "addr", "add", "192.168.100.1/24", "dev", "br-phy");
     OVS_RUN(&ovs, NULL, "ip", "link", "set", "br-phy", "up");
-    OVS_APPCTL(&ovs, NULL, "ovs/route/add", "192.168.100.0/24", "br-phy");
+    ovs_add_route(&ovs, "192.168.100.0/24", "br-phy");
     OVS_APPCTL(&ovs, NULL, "tnl/arp/set", "br-phy", "192.168.100.2", "02:00:00:00:00:02");
     OVS_APPCTL(&ovs, NULL, "tnl/arp/set", "br-phy", "192.168.100.3", "02:00:00:00:00:03");
     OVS_RUN(&ovs, NULL, "ovs-ofctl", "-O", "OpenFlow14", "add-meter", "br0",
