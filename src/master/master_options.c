@@ -8,6 +8,7 @@
 #include "master/openshift_keys.h"
 #include "net/tls/pki.h"
 #include "oauth/redirect.h"
+#include "wire/yaml.h"
 
 #define DAY_S 86400
 #define LIMIT_UNLIMITED "1000000"
@@ -161,6 +162,14 @@ static int read_providers(void *config, const struct json *v, struct err *e)
         c->oauth.providers = providers;
     }
     return r;
+}
+
+/* The same, of a text in JSON or YAML. */
+static int set_providers(void *config, const char *value, struct err *e)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = yaml_parse(value, strlen(value), &v, e);
+    return r < 0 ? r : read_providers(config, v, e);
 }
 
 /* ---- other values that need functions ---- */
@@ -944,18 +953,13 @@ static const struct option_row rows[] = {
      .unset = "default, builder, deployer",
      .example = "default,builder,deployer",
      .help = "service accounts that each namespace has"},
-    {.path = "auditConfig.enabled",
-     .type = OPTION_BOOL,
-     API,
-     MEMBER(audit_enabled),
-     .dflt = "true",
-     .help = "whether auditFilePath and policyFile count"},
     {.path = "oauthConfig.identityProviders",
      API,
+     .set = set_providers,
      .read = read_providers,
      .unset = "no OAuth server",
      .example = "[]",
-     .yaml = "[]",
+     .yaml = " []",
      .help = "how people prove who they are; with one the OAuth server is on",
      .detail = "Each has `name`, `challenge`, `login`, `mappingMethod` and `provider` with its "
                "`kind`; docs/oauth.md describes the kinds. It needs HTTPS. Read again at SIGHUP, "
@@ -1064,6 +1068,12 @@ static const struct option_row rows[] = {
      .unset = "the built-in page",
      .example = "/etc/tenet/error.html",
      .help = "template of the page that shows an error"},
+    {.path = "auditConfig.enabled",
+     .type = OPTION_BOOL,
+     API,
+     MEMBER(audit_enabled),
+     .dflt = "true",
+     .help = "whether auditFilePath and policyFile count"},
     {.path = "auditConfig.auditFilePath",
      .flag = "audit-log-path",
      .arg = "FILE",

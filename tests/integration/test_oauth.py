@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OAuth server of a real `tenet master`, with a file of Apache's htpasswd: logins by challenge and by form, codes, tokens,
 grants, mappings."""
+import base64
 import json
 import signal
 import subprocess
@@ -414,6 +415,10 @@ def test_two_providers_are_chosen_from(c):
     done = b.log_in(b.get(chosen.location), "eve", "x")
     assert b.get(done.location).location.startswith("https://web.example/cb?code=")
     assert c.admin("GET", f"{USERS}/eve")["identities"] == ["any body:eve"]
+    again = b.get(b.authorize("web", idp="any body").location)
+    assert b.log_in(again, "a/b:c", "x").status == 302
+    encoded = "b64:" + base64.urlsafe_b64encode(b"a/b:c").decode().rstrip("=")
+    assert c.admin("GET", f"{USERS}/{encoded}")["identities"] == [f"any body:{encoded}"]
 
 
 def test_an_identity_that_is_known_must_agree_with_its_user(c):

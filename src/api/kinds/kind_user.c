@@ -38,7 +38,9 @@ const char *user_check_name(const char *s)
     /* The name of a user whose real name cannot be one: its base64. */
     const char *text = s + sizeof ENCODED - 1, *wrong = check_word(text);
     CLEANUP_STRBUF struct strbuf real = STRBUF_INIT;
-    if (!wrong && (!*text || base64_decode(text, strlen(text), &real) < 0)) {
+    /* The OAuth server takes base64url, which has no "/". */
+    if (!wrong && (!*text || (base64_decode(text, strlen(text), &real) < 0 &&
+                              base64url_decode(text, strlen(text), &real) < 0))) {
         wrong = "must be base64 after \"b64:\"";
     }
     return wrong;

@@ -126,24 +126,6 @@ static void show(struct oauth_request *f)
     web_page(f, 200, PAGE_TOKEN, data, NULL);
 }
 
-static void exchanged(void *ctx, int error, uint64_t revision)
-{
-    struct oauth_request *f = ctx;
-    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
-    if (error == -ESTALE || error == -ENOENT) {
-        refuse(f, OAUTH_INVALID_GRANT, "the code is not valid for this client and redirect_uri");
-    } else if (error < 0) {
-        log_failure(error);
-        refuse(f, OAUTH_SERVER_ERROR, "the store is not available");
-    } else if (f->shows) {
-        show(f);
-    } else {
-        oauth_answer_token(&b, f->token, f->token_s, f->scope);
-        web_json(f, 200, &b);
-        explicit_bzero(b.data, b.size);
-    }
-}
-
 static void ignore(void *ctx, int error, uint64_t revision)
 {
 }
@@ -163,6 +145,29 @@ static void end_token(const struct oauth_request *f, const char *code)
             store_delete(f->s->a->store, key, o->revision, ignore, NULL);
             return;
         }
+    }
+}
+
+static void exchanged(void *ctx, int error, uint64_t revision)
+{
+    struct oauth_request *f = ctx;
+    CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
+    if (error == -ESTALE || error == -ENOENT) {
+        /* Another request with this code was first. */
+        char code_name[OAUTH_TOKEN_TEXT_SIZE];
+        if (oauth_token_name(f->exchange.code, code_name) == 0) {
+            end_token(f, code_name);
+        }
+        refuse(f, OAUTH_INVALID_GRANT, "the code is not valid for this client and redirect_uri");
+    } else if (error < 0) {
+        log_failure(error);
+        refuse(f, OAUTH_SERVER_ERROR, "the store is not available");
+    } else if (f->shows) {
+        show(f);
+    } else {
+        oauth_answer_token(&b, f->token, f->token_s, f->scope);
+        web_json(f, 200, &b);
+        explicit_bzero(b.data, b.size);
     }
 }
 
