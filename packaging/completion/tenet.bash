@@ -94,6 +94,7 @@ _tenet() {
         "adm pod-network") command="adm pod-network" ;;
         "adm policy") command="adm policy" ;;
         "adm prometheus-targets") command="adm prometheus-targets" ;;
+        "adm storage") command="adm storage" ;;
         "adm uncordon") command="adm uncordon" ;;
         "policy can-i") command="policy can-i" ;;
         esac
@@ -122,6 +123,7 @@ _tenet() {
     "master --audit-policy-file") values="@file" ;;
     "master --storage-backend") values="sqlite etcd memory" ;;
     "master --storage-path") values="@file" ;;
+    "master --encryption-provider-config") values="@file" ;;
     "master --etcd-ca-file") values="@file" ;;
     "master --etcd-cert-file") values="@file" ;;
     "master --etcd-key-file") values="@file" ;;
@@ -146,6 +148,7 @@ _tenet() {
     "apiserver --audit-policy-file") values="@file" ;;
     "apiserver --storage-backend") values="sqlite etcd memory" ;;
     "apiserver --storage-path") values="@file" ;;
+    "apiserver --encryption-provider-config") values="@file" ;;
     "apiserver --etcd-ca-file") values="@file" ;;
     "apiserver --etcd-cert-file") values="@file" ;;
     "apiserver --etcd-key-file") values="@file" ;;
@@ -223,6 +226,7 @@ _tenet() {
     "store -c" | "store --config") values="@file" ;;
     "store --storage-backend") values="sqlite etcd memory" ;;
     "store --storage-path") values="@file" ;;
+    "store --encryption-provider-config") values="@file" ;;
     "store --etcd-ca-file") values="@file" ;;
     "store --etcd-cert-file") values="@file" ;;
     "store --etcd-key-file") values="@file" ;;
@@ -432,6 +436,8 @@ _tenet() {
     "adm prometheus-targets -o" | "adm prometheus-targets --output") values="@file" ;;
     "adm prometheus-targets -n" | "adm prometheus-targets --namespace") values="@namespaces" ;;
     "adm prometheus-targets --kubeconfig") values="@file" ;;
+    "adm storage -n" | "adm storage --namespace") values="@namespaces" ;;
+    "adm storage --kubeconfig") values="@file" ;;
     "adm uncordon -n" | "adm uncordon --namespace") values="@namespaces" ;;
     "adm uncordon --kubeconfig") values="@file" ;;
     "token --uses") values="one many" ;;
@@ -481,11 +487,11 @@ _tenet() {
     help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
         ;;
     "controllers")
         words=""
@@ -541,7 +547,7 @@ _tenet() {
         ;;
     "store")
         words="export import backup restore check repair release defrag @file"
-        options=" --config --force --min-revision --storage-backend --storage-path --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --help"
+        options=" --config --force --min-revision --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --help"
         ;;
     "get")
         words="@kinds"
@@ -700,7 +706,7 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm")
-        words="config cordon create-master-certs drain groups manage-node pod-network policy prometheus-targets uncordon"
+        words="config cordon create-master-certs drain groups manage-node pod-network policy prometheus-targets storage uncordon"
         options=" --help"
         ;;
     "adm config")
@@ -738,6 +744,10 @@ _tenet() {
     "adm prometheus-targets")
         words=""
         options=" --output --node-port --namespace --kubeconfig --server --context --token --as --as-group --help"
+        ;;
+    "adm storage")
+        words=""
+        options=" --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm uncordon")
         words="@nodes"
