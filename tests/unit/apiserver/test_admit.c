@@ -87,9 +87,10 @@ static void check(const char *who, const char *method, const char *path, const c
 
 /* ---- roles and bindings ---- */
 
-#define GRANT(object, user, missing)                                                             \
-    object " is forbidden: user \"" user "\" (groups=[\"system:authenticated\"]) is attempting " \
-           "to grant RBAC permissions not currently held:\n" missing
+#define GRANT(object, user, missing)                                                       \
+    object " is forbidden: user \"" user "\" (groups=[\"system:authenticated\" "           \
+           "\"system:authenticated:oauth\"]) is attempting to grant RBAC permissions not " \
+           "currently held:\n" missing
 #define MISSING(group, resource, verb) \
     "{APIGroups:[\"" group "\"], Resources:[\"" resource "\"], Verbs:[\"" verb "\"]}"
 #define GROUP ".rbac.authorization.k8s.io"
