@@ -53,5 +53,6 @@ struct apiserver {
     struct uids *uids; /* NULL: namespaces get no user IDs. */
     struct quotas *quotas;
     struct oauth_server *oauth; /* NULL: there is none. */
+    struct oauth_inactivity *inactivity;
     uint64_t started_ms;
 };
