@@ -106,6 +106,28 @@ static int keep(struct security *s, const struct object *o, struct kept **ret, s
     return 0;
 }
 
+/* What is kept of the token 'o', made anew if an object that it depends on has changed. */
+static int current(struct security *s, const struct object *o, struct kept **ret, struct err *e)
+{
+    struct kept *k = smap_get(&s->oauth_tokens, o->key);
+    const struct object *user =
+        k && s->users ? keyset_get(&s->users->objects, k->info->name) : NULL;
+    if (k && user && k->token == o->revision && k->user == user->revision &&
+        k->generation == s->generation) {
+        *ret = k;
+        return 0;
+    }
+    oauth_token_forget(s, o->key);
+    return keep(s, o, ret, e);
+}
+
+bool oauth_token_has_ended(struct security *s, const char *name, int64_t now_ms)
+{
+    const struct object *o = s->tokens ? keyset_get(&s->tokens->objects, name) : NULL;
+    struct kept *k = NULL;
+    return !o || current(s, o, &k, NULL) < 0 || (k->end_ms && k->end_ms <= now_ms);
+}
+
 int oauth_token_authenticate(struct security *s, const char *token, int64_t now_ms,
                              struct user_info **ret, struct err *e)
 {
@@ -117,16 +139,10 @@ int oauth_token_authenticate(struct security *s, const char *token, int64_t now_
     if (!o) {
         return refuse(e, "no such OAuth token");
     }
-    struct kept *k = smap_get(&s->oauth_tokens, name);
-    const struct object *user =
-        k && s->users ? keyset_get(&s->users->objects, k->info->name) : NULL;
-    if (!k || !user || k->token != o->revision || k->user != user->revision ||
-        k->generation != s->generation) {
-        oauth_token_forget(s, name);
-        int r = keep(s, o, &k, e);
-        if (r < 0) {
-            return r;
-        }
+    struct kept *k = NULL;
+    int r = current(s, o, &k, e);
+    if (r < 0) {
+        return r;
     }
     if (k->end_ms && k->end_ms <= now_ms) {
         return refuse(e, "the OAuth token has expired");

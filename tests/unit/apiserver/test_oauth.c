@@ -2,6 +2,7 @@
 /* OAuth tokens as credentials: when they are valid, where they may be sent, and what their scopes
  * leave of the user's rights. */
 #include "apiserver/access/authz.h"
+#include "apiserver/access/oauth_token.h"
 #include "apiserver/access/scopes.h"
 #include "apiserver/access/token.h"
 #include "apiserver/access/visible.h"
@@ -453,6 +454,33 @@ static void a_deleted_token_leaves_nothing(void **state)
     assert_null(smap_get(&h->api->security->oauth_tokens, name));
 }
 
+/* No controller is here that would delete the token: the API server ends its watches by itself. */
+static void a_watch_ends_when_its_token_ends(void **state)
+{
+    char token[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
+    make("jane", jane, ", 'scopes': ['user:full'], 'expiresIn': 4", token, name);
+    CLEANUP_ANSWER struct answer a = ask_with(token, "GET", OWN "?watch=1&timeoutSeconds=3600");
+    assert_int_equal(a.status, 200);
+    CLEANUP_FREE char *path = xasprintf(TOKENS "/%s", name);
+    put_in(h, "GET", path, "", 200);
+    expect(token, "GET", SELF, 401);
+}
+
+static void a_token_has_ended_when_one_of_its_objects_has(void **state)
+{
+    char token[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
+    struct security *s = h->api->security;
+    int64_t now = time_wall_ms();
+    CLEANUP_FREE char *uid = make_object(h, USERS, "{'metadata': {'name': 'tim'}}");
+    make("tim", uid, FULL, token, name);
+    assert_false(oauth_token_has_ended(s, name, now));
+    assert_false(oauth_token_has_ended(s, name, now + 3590000));
+    assert_true(oauth_token_has_ended(s, name, now + 3601000));
+    assert_true(oauth_token_has_ended(s, "sha256~other", now));
+    put_in(h, "DELETE", USERS "/tim", "", 200);
+    assert_true(oauth_token_has_ended(s, name, now));
+}
+
 /* The inactivityTimeoutSeconds of the stored token; 0: it has none. */
 static int64_t stored_timeout(const char *name)
 {
@@ -524,6 +552,8 @@ int main(void)
         T(rules_are_those_that_both_lists_give),
         T(scopes_hide_projects),
         T(a_deleted_token_leaves_nothing),
+        T(a_watch_ends_when_its_token_ends),
+        T(a_token_has_ended_when_one_of_its_objects_has),
         T(a_use_moves_the_end_by_inactivity),
         T(a_client_whose_tokens_no_longer_end_by_inactivity),
     };
