@@ -130,6 +130,21 @@ def test_a_flood_of_wrong_passwords_leaves_reads_alone(c):
     wait_for("a login", lambda: server.login(c).status == 302, deadline=60)
 
 
+def test_guessed_codes_are_delayed(c):
+    """A public client has no secret, so everybody can send codes for it: an address that guesses must wait."""
+    c.admin("POST", server.CLIENTS, {"metadata": {"name": "public"}, "grantMethod": "auto", "redirectURIs": ["https://web.example/cb"]},
+            201)
+    b = c.browser()
+
+    def guess(i):
+        return b.token(code=f"sha256~{i:043d}", client_id="public", redirect_uri="https://web.example/cb").status
+    answers = [guess(i) for i in range(40)]
+    assert set(answers) == {400, 429} and answers.index(429) >= 10
+    code = b.authorize("public", headers=BOB, redirect_uri="https://web.example/cb").query()["code"]
+    wait_for("the right code to be taken", lambda: b.token(
+        code=code, client_id="public", redirect_uri="https://web.example/cb").status == 200, deadline=60)
+
+
 def test_the_log_has_no_secrets(c):
     b = c.browser()
     code = server.code_of(c, b)

@@ -10,7 +10,8 @@ struct kept {
     uint64_t token, user; /* Revisions of the objects. */
     uint64_t generation;  /* That of the groups. */
     struct user_info *info;
-    int64_t end_ms; /* 0: it does not end. */
+    int64_t end_ms;      /* 0: it does not end. */
+    int64_t idle_end_ms; /* When inactivity ends it; 0: it does not. */
 };
 
 void oauth_token_kept_free(void *p)
@@ -91,17 +92,40 @@ static int keep(struct security *s, const struct object *o, struct kept **ret, s
     if (!uid || !*uid || !streq_null(json_path_string(user, "metadata", "uid", NULL), uid)) {
         return refuse(e, "the OAuth token's user was made anew with the same name");
     }
+    int64_t idle_end_ms = end_of(created_ms, json_get(token, "inactivityTimeoutSeconds"));
     struct kept *k = NEW(struct kept);
-    *k = (struct kept){
-        .token = o->revision,
-        .user = of->revision,
-        .generation = s->generation,
-        .info = user_of(s, o->key, of->key, uid, json_get(token, "scopes")),
-        .end_ms = earlier(end_of(created_ms, json_get(token, "expiresIn")),
-                          end_of(created_ms, json_get(token, "inactivityTimeoutSeconds")))};
+    *k = (struct kept){.token = o->revision,
+                       .user = of->revision,
+                       .generation = s->generation,
+                       .info = user_of(s, o->key, of->key, uid, json_get(token, "scopes")),
+                       .end_ms =
+                           earlier(end_of(created_ms, json_get(token, "expiresIn")), idle_end_ms),
+                       .idle_end_ms = idle_end_ms};
     smap_set(&s->oauth_tokens, o->key, k);
     *ret = k;
     return 0;
+}
+
+/* What is kept of the token 'o', made anew if an object that it depends on has changed. */
+static int current(struct security *s, const struct object *o, struct kept **ret, struct err *e)
+{
+    struct kept *k = smap_get(&s->oauth_tokens, o->key);
+    const struct object *user =
+        k && s->users ? keyset_get(&s->users->objects, k->info->name) : NULL;
+    if (k && user && k->token == o->revision && k->user == user->revision &&
+        k->generation == s->generation) {
+        *ret = k;
+        return 0;
+    }
+    oauth_token_forget(s, o->key);
+    return keep(s, o, ret, e);
+}
+
+bool oauth_token_has_ended(struct security *s, const char *name, int64_t now_ms)
+{
+    const struct object *o = s->tokens ? keyset_get(&s->tokens->objects, name) : NULL;
+    struct kept *k = NULL;
+    return !o || current(s, o, &k, NULL) < 0 || (k->end_ms && k->end_ms <= now_ms);
 }
 
 int oauth_token_authenticate(struct security *s, const char *token, int64_t now_ms,
@@ -115,19 +139,16 @@ int oauth_token_authenticate(struct security *s, const char *token, int64_t now_
     if (!o) {
         return refuse(e, "no such OAuth token");
     }
-    struct kept *k = smap_get(&s->oauth_tokens, name);
-    const struct object *user =
-        k && s->users ? keyset_get(&s->users->objects, k->info->name) : NULL;
-    if (!k || !user || k->token != o->revision || k->user != user->revision ||
-        k->generation != s->generation) {
-        oauth_token_forget(s, name);
-        int r = keep(s, o, &k, e);
-        if (r < 0) {
-            return r;
-        }
+    struct kept *k = NULL;
+    int r = current(s, o, &k, e);
+    if (r < 0) {
+        return r;
     }
     if (k->end_ms && k->end_ms <= now_ms) {
         return refuse(e, "the OAuth token has expired");
+    }
+    if (k->idle_end_ms && s->token_used) {
+        s->token_used(s->token_used_ctx, name, now_ms, k->idle_end_ms);
     }
     *ret = user_ref(k->info);
     return 0;

@@ -16,6 +16,8 @@
  * reference.  -EPERM says why the token is invalid, for the log: a client does not learn it. */
 int oauth_token_authenticate(struct security *s, const char *token, int64_t now_ms,
                              struct user_info **ret, struct err *e);
+/* Whether the token with this object's name is no longer valid: what began with it must end. */
+bool oauth_token_has_ended(struct security *s, const char *name, int64_t now_ms);
 /* Forgets what is kept of the token with this object's name. */
 void oauth_token_forget(struct security *s, const char *name);
 /* The values of security->oauth_tokens. */

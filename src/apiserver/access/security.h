@@ -32,6 +32,9 @@ struct security {
     uint64_t generation;      /* Incremented when a role, binding or group changes. */
     struct smap visible;      /* Cached answers (visible.h), by user and kind; borrowed. */
     struct smap oauth_tokens; /* What is kept of OAuth tokens (oauth_token.h), by object's name. */
+    /* Told of each use of a token that inactivity would end at 'end_ms'; NULL: nothing follows. */
+    void (*token_used)(void *ctx, const char *name, int64_t now_ms, int64_t end_ms);
+    void *token_used_ctx;
     struct cache_subscriber subscriber;
     const struct cache_kind *roles, *cluster_roles, *role_bindings, *cluster_role_bindings;
     const struct cache_kind *groups, *users;

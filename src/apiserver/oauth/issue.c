@@ -99,6 +99,13 @@ void issue_for_authorization(struct oauth_request *f)
 
 /* ---- exchange ---- */
 
+/* A wrong secret or code delays the next attempt from the same address. */
+static void note_failure(struct oauth_request *f)
+{
+    CLEANUP_FREE char *address = web_address(f);
+    throttle_failed(&f->s->addresses, address, time_mono_ms());
+}
+
 static void refuse(struct oauth_request *f, enum oauth_error error, const char *why)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
@@ -134,17 +141,13 @@ static void ignore(void *ctx, int error, uint64_t revision)
 static void end_token(const struct oauth_request *f, const char *code)
 {
     struct cache_kind *ck = objects_kind(f->s, OAUTH_GROUP, "oauthaccesstokens");
-    CLEANUP_FREE char *member = xasprintf("\"authorizeToken\":\"%s\"", code);
-    struct keyset_pos pos = keyset_seek(&ck->objects, "");
-    struct object *o;
-    while ((o = keyset_next(&ck->objects, &pos))) {
-        if (memmem(o->text->data, o->text->size, member, strlen(member))) {
-            CLEANUP_FREE char *key = cache_store_key(ck, o->key);
-            log_warn("a code was used twice: the token that was made of it is revoked",
-                     "client=\"%s\" token=%s address=%s", f->client.name, o->key, http_peer(f->x));
-            store_delete(f->s->a->store, key, o->revision, ignore, NULL);
-            return;
-        }
+    const char *name = codes_token(f->s, code);
+    const struct object *o = name ? keyset_get(&ck->objects, name) : NULL;
+    if (o) {
+        CLEANUP_FREE char *key = cache_store_key(ck, name);
+        log_warn("a code was used twice: the token that was made of it is revoked",
+                 "client=\"%s\" token=%s address=%s", f->client.name, name, http_peer(f->x));
+        store_delete(f->s->a->store, key, o->revision, ignore, NULL);
     }
 }
 
@@ -206,6 +209,7 @@ static void exchange(struct oauth_request *f)
         error = OAUTH_INVALID_GRANT;
     }
     if (error) {
+        note_failure(f);
         refuse(f, error, why);
         return;
     }
@@ -222,6 +226,18 @@ static void exchange(struct oauth_request *f)
     struct store_claim claim = {token_key, value, STORE_ABSENT};
     struct store_terms terms = {.claims = &claim, .n_claims = 1};
     store_write(f->s->a->store, code_key, NULL, base->revision, &terms, exchanged, f);
+}
+
+/* Answers 429 while the address has to wait after failures; false: it need not. */
+static bool must_wait(struct oauth_request *f)
+{
+    CLEANUP_FREE char *address = web_address(f);
+    if (!throttle_wait_ms(&f->s->addresses, address, time_mono_ms())) {
+        return false;
+    }
+    http_set_header(f->x, "Retry-After", "1");
+    web_text(f, 429, page_error_text("too_many_attempts"));
+    return true;
 }
 
 static void synced(void *ctx, int error, uint64_t revision)
@@ -254,9 +270,6 @@ static bool is_form(const struct oauth_request *f)
 
 void issue_handle_token(struct oauth_request *f)
 {
-    CLEANUP_FREE char *peer = xstrdup(http_peer(f->x));
-    peer[strcspn(peer, ":")] = '\0';
-    uint64_t now = time_mono_ms();
     if (!is_form(f)) {
         refuse(f, OAUTH_INVALID_REQUEST, "the body must be application/x-www-form-urlencoded");
         return;
@@ -266,14 +279,12 @@ void issue_handle_token(struct oauth_request *f)
         refuse(f, f->exchange.fail, f->exchange.why);
         return;
     }
-    if (throttle_wait_ms(&f->s->addresses, peer, now)) {
-        http_set_header(f->x, "Retry-After", "1");
-        web_text(f, 429, page_error_text("too_many_attempts"));
+    if (must_wait(f)) {
         return;
     }
     if (objects_client(f->s, f->exchange.client, &f->client, NULL) < 0 ||
         !objects_secret_is_right(f->s, &f->client, f->exchange.secret)) {
-        throttle_failed(&f->s->addresses, peer, now);
+        note_failure(f);
         refuse(f, OAUTH_INVALID_CLIENT, "unknown client or wrong secret");
         return;
     }
@@ -306,6 +317,9 @@ void issue_handle_display(struct oauth_request *f)
     f->shows = true;
     if (!web_is_own_form(f)) {
         web_error(f, 403, "csrf_error");
+        return;
+    }
+    if (must_wait(f)) {
         return;
     }
     f->exchange = (struct oauth_exchange){.code = oauth_param_text(&f->params, "code"),

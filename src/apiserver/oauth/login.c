@@ -21,16 +21,9 @@ LOG_MODULE("oauth");
 
 static void ask_next(struct oauth_request *f);
 
-/* The address of the client, without its port; owned. */
-static char *address_of(const struct oauth_request *f)
-{
-    const char *peer = http_peer(f->x), *colon = strrchr(peer, ':');
-    return xstrndup(peer, colon ? (size_t) (colon - peer) : strlen(peer));
-}
-
 static void note_failure(struct oauth_request *f)
 {
-    CLEANUP_FREE char *address = address_of(f);
+    CLEANUP_FREE char *address = web_address(f);
     uint64_t now = time_mono_ms();
     throttle_failed(&f->s->users, f->username, now);
     throttle_failed(&f->s->addresses, address, now);
@@ -53,7 +46,7 @@ static void answered(void *ctx, enum identity_outcome outcome, struct identity *
     struct oauth_server *s = f->s;
     f->attempt = NULL;
     if (outcome == IDENTITY_PROVED) {
-        CLEANUP_FREE char *address = address_of(f);
+        CLEANUP_FREE char *address = web_address(f);
         throttle_succeeded(&s->users, f->username);
         throttle_succeeded(&s->addresses, address);
         map_take(f, id);
@@ -103,7 +96,7 @@ static void waited(void *ctx)
 void login_check(struct oauth_request *f, map_fn *done)
 {
     struct oauth_server *s = f->s;
-    CLEANUP_FREE char *address = address_of(f);
+    CLEANUP_FREE char *address = web_address(f);
     f->login_done = done;
     if (!*f->username || !*f->password || strlen(f->username) > FIELD_MAX ||
         strlen(f->password) > FIELD_MAX) {

@@ -208,6 +208,7 @@ int oauth_server_new(struct apiserver *a, const struct oauth_settings *cfg,
         return r;
     }
     *ret = s;
+    codes_begin(s);
     clients_begin(s);
     log_info("the OAuth server is on", "issuer=%s providers=%zu", s->issuer, s->n_providers);
     return 0;
@@ -267,6 +268,7 @@ struct oauth_server *oauth_server_free(struct oauth_server *s)
         }
         if (s->settle) {
             clients_end(s);
+            codes_end(s);
         }
         config_done(s);
         throttle_done(&s->users);

@@ -42,7 +42,8 @@ struct oauth_server {
     bool making_key;
     struct loop_timer *settle; /* Makes the cluster's own clients. */
     bool settling;             /* One of them is being written. */
-    struct cache_subscriber subscriber;
+    struct cache_subscriber subscriber, code_subscriber;
+    struct smap codes; /* Names of tokens, by the name of the code that they were made of. */
     struct throttle users, addresses; /* Delays after wrong passwords. */
     unsigned waiting;                 /* Logins that wait for their delay. */
     struct list requests;
@@ -99,6 +100,8 @@ void web_page(struct oauth_request *f, int status, enum page p, const struct jso
 void web_error(struct oauth_request *f, int status, const char *code);
 /* Sets the CSRF cookie if the browser has none; f->csrf has its value afterwards. */
 void web_csrf(struct oauth_request *f);
+/* The address of the client, without its port; owned. */
+char *web_address(const struct oauth_request *f);
 /* Whether a POST comes from a form of this server: cookie, field, Origin and Sec-Fetch-Site. */
 bool web_is_own_form(struct oauth_request *f);
 void web_set_cookie(struct oauth_request *f, const char *name, const char *value, const char *path,
@@ -142,6 +145,14 @@ void clients_begin(struct oauth_server *s);
 /* The configuration, which they depend on, has changed. */
 void clients_changed(struct oauth_server *s);
 void clients_end(struct oauth_server *s);
+
+/* ---- codes.c ---- */
+
+/* Begins to follow the tokens. */
+void codes_begin(struct oauth_server *s);
+void codes_end(struct oauth_server *s);
+/* The name of the token that was made of the code with this name, borrowed; NULL: there is none. */
+const char *codes_token(const struct oauth_server *s, const char *code);
 
 /* ---- map.c ---- */
 

@@ -81,6 +81,12 @@ void web_csrf(struct oauth_request *f)
     web_set_cookie(f, CSRF_COOKIE, f->csrf, "/", -1);
 }
 
+char *web_address(const struct oauth_request *f)
+{
+    const char *peer = http_peer(f->x), *colon = strrchr(peer, ':');
+    return xstrndup(peer, colon ? (size_t) (colon - peer) : strlen(peer));
+}
+
 bool web_is_own_form(struct oauth_request *f)
 {
     const char *origin = http_header(f->x, "origin"), *site = http_header(f->x, "sec-fetch-site");

@@ -5,6 +5,7 @@
 #include "api/legacy.h"
 #include "api/proto.h"
 #include "apiserver/access/audit.h"
+#include "apiserver/access/oauth_token.h"
 #include "apiserver/request/encode.h"
 #include "apiserver/request/flow.h"
 #include "apiserver/request/respond.h"
@@ -136,10 +137,21 @@ int request_resolve(struct request *q, struct err *e)
     return 0;
 }
 
-bool request_has_token(const struct request *q, const char *name)
+static const char *token_of(const struct request *q)
 {
     const struct user_info *by = q->impersonator ? q->impersonator : q->user;
-    return by && streq_null(by->credential, name);
+    return by ? by->credential : NULL;
+}
+
+bool request_has_token(const struct request *q, const char *name)
+{
+    return streq_null(token_of(q), name);
+}
+
+bool request_has_ended_token(const struct request *q, int64_t now_ms)
+{
+    const char *name = token_of(q);
+    return name && oauth_token_has_ended(q->server->security, name, now_ms);
 }
 
 /* ---- Accept ---- */

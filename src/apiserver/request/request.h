@@ -101,5 +101,7 @@ char *request_content_type(const struct request *q);
 bool request_flag(const struct request *q, const char *name);
 /* Whether the request came with the OAuth token whose object is called 'name'. */
 bool request_has_token(const struct request *q, const char *name);
+/* Whether the OAuth token that the request came with (if any) is no longer valid. */
+bool request_has_ended_token(const struct request *q, int64_t now_ms);
 struct request *request_free(struct request *q);
 DEFINE_CLEANUP(struct request *, request_free)

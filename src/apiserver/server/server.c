@@ -11,6 +11,7 @@
 #include "apiserver/admission/uids.h"
 #include "apiserver/admission/webhooks.h"
 #include "apiserver/oauth/oauth.h"
+#include "apiserver/oauth/uses.h"
 #include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
@@ -137,6 +138,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     loop_task_init(&a->trim, l, trim, a);
     a->metrics = metrics_new();
     a->security = security_new(&a->cache, a->cfg.security);
+    a->inactivity = oauth_inactivity_new(a);
     a->flow = flow_new(a);
     a->probe = probe_new(a);
     health_init(a);
@@ -249,8 +251,10 @@ struct apiserver *apiserver_free(struct apiserver *a)
         probe_free(a->probe);
         flow_free(a->flow);
         free(a->checks);
+        oauth_inactivity_free(a->inactivity);
         oauth_server_free(a->oauth);
         loop_timer_free(a->watch_timer);
+        loop_timer_free(a->stream_timer);
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
         loop_task_cancel(&a->trim);

@@ -9,6 +9,7 @@
 #include "apiserver/stream/options.h"
 #include "apiserver/stream/proxy.h"
 #include "apiserver/stream/stream_priv.h"
+#include "base/timeutil.h"
 #include "net/stream/splice.h"
 #include "wire/http1.h"
 
@@ -16,6 +17,7 @@
 #include <strings.h>
 
 #define MAX_STREAMS 2000
+#define TICK_MS 1000 /* Between checks whether tokens have ended. */
 #define BEARER_PROTOCOL "base64url.bearer.authorization.k8s.io."
 
 /* What a subresource of a pod needs. */
@@ -140,7 +142,9 @@ static struct stream *stream_new(struct request *q, const char *node)
     s->q = q;
     s->node_name = xstrdup(node);
     list_push_back(&q->server->streams, &s->node);
-    q->server->n_streams++;
+    if (q->server->n_streams++ == 0) {
+        loop_timer_arm(q->server->stream_timer, TICK_MS);
+    }
     return s;
 }
 
@@ -553,11 +557,6 @@ void handle_stream(struct request *q, struct outcome *outcome)
 
 /* ---- all streams ---- */
 
-void stream_init(struct apiserver *a)
-{
-    list_init(&a->streams);
-}
-
 /* 'status', 'reason' and 'text' answer a request whose stream has not begun. */
 static void stream_end(struct stream *s, int status, const char *reason, const char *text)
 {
@@ -573,6 +572,27 @@ static void stream_end(struct stream *s, int status, const char *reason, const c
     } else {
         refuse_text(s, status, reason, text);
     }
+}
+
+static void on_tick(void *server)
+{
+    struct apiserver *a = server;
+    int64_t now = time_wall_ms();
+    struct stream *s;
+    LIST_FOREACH (s, struct stream, node, &a->streams) {
+        if (request_has_ended_token(s->q, now)) {
+            stream_end(s, 401, "Unauthorized", "Unauthorized");
+        }
+    }
+    if (a->n_streams) {
+        loop_timer_arm(a->stream_timer, TICK_MS);
+    }
+}
+
+void stream_init(struct apiserver *a)
+{
+    list_init(&a->streams);
+    a->stream_timer = loop_timer_new(a->loop, on_tick, a);
 }
 
 void stream_end_all(struct apiserver *a)

@@ -579,10 +579,11 @@ static void on_tick(void *server)
 {
     struct apiserver *a = server;
     uint64_t now = loop_now_ms(a->loop);
+    int64_t wall = time_wall_ms();
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
         struct watch *w;
         LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {
-            bool ends = now >= w->deadline_ms;
+            bool ends = now >= w->deadline_ms || request_has_ended_token(w->q, wall);
             /* A bookmark is also sent at the end: the client resumes from there. */
             if (w->bookmarks && w->live && (ends || now >= w->bookmark_at_ms)) {
                 send_bookmark(w, a->cache.revision, false);

@@ -2,6 +2,7 @@
 /* OAuth tokens as credentials: when they are valid, where they may be sent, and what their scopes
  * leave of the user's rights. */
 #include "apiserver/access/authz.h"
+#include "apiserver/access/oauth_token.h"
 #include "apiserver/access/scopes.h"
 #include "apiserver/access/token.h"
 #include "apiserver/access/visible.h"
@@ -22,6 +23,7 @@
 #define SELF "/apis/user.openshift.io/v1/users/~"
 #define USERS "/apis/user.openshift.io/v1/users"
 #define TOKENS "/apis/oauth.openshift.io/v1/oauthaccesstokens"
+#define CLIENTS "/apis/oauth.openshift.io/v1/oauthclients"
 #define OWN "/apis/oauth.openshift.io/v1/useroauthaccesstokens"
 #define ACCESS "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 #define RULES_OF_ALL                                                                         \
@@ -452,6 +454,89 @@ static void a_deleted_token_leaves_nothing(void **state)
     assert_null(smap_get(&h->api->security->oauth_tokens, name));
 }
 
+/* No controller is here that would delete the token: the API server ends its watches by itself. */
+static void a_watch_ends_when_its_token_ends(void **state)
+{
+    char token[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
+    make("jane", jane, ", 'scopes': ['user:full'], 'expiresIn': 4", token, name);
+    CLEANUP_ANSWER struct answer a = ask_with(token, "GET", OWN "?watch=1&timeoutSeconds=3600");
+    assert_int_equal(a.status, 200);
+    CLEANUP_FREE char *path = xasprintf(TOKENS "/%s", name);
+    put_in(h, "GET", path, "", 200);
+    expect(token, "GET", SELF, 401);
+}
+
+static void a_token_has_ended_when_one_of_its_objects_has(void **state)
+{
+    char token[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
+    struct security *s = h->api->security;
+    int64_t now = time_wall_ms();
+    CLEANUP_FREE char *uid = make_object(h, USERS, "{'metadata': {'name': 'tim'}}");
+    make("tim", uid, FULL, token, name);
+    assert_false(oauth_token_has_ended(s, name, now));
+    assert_false(oauth_token_has_ended(s, name, now + 3590000));
+    assert_true(oauth_token_has_ended(s, name, now + 3601000));
+    assert_true(oauth_token_has_ended(s, "sha256~other", now));
+    put_in(h, "DELETE", USERS "/tim", "", 200);
+    assert_true(oauth_token_has_ended(s, name, now));
+}
+
+/* The inactivityTimeoutSeconds of the stored token; 0: it has none. */
+static int64_t stored_timeout(const char *name)
+{
+    CLEANUP_FREE char *path = xasprintf(TOKENS "/%s", name);
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "GET", path, NULL, 200);
+    return json_get_int_or(json_get(a.body, "inactivityTimeoutSeconds"), 0);
+}
+
+/* Requests with the token, one after the other, until its stored timeout is no longer 'was'. */
+static int64_t use_until_stored(const char *token, const char *name, int64_t was)
+{
+    int64_t now = was;
+    for (unsigned i = 0; i < 30000 && now == was; i++) {
+        expect(token, "GET", SELF, 200);
+        now = stored_timeout(name);
+    }
+    return now;
+}
+
+static void a_use_moves_the_end_by_inactivity(void **state)
+{
+    char used[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
+    char unused[OAUTH_TOKEN_TEXT_SIZE], unused_name[OAUTH_TOKEN_TEXT_SIZE];
+    char late[OAUTH_TOKEN_TEXT_SIZE], late_name[OAUTH_TOKEN_TEXT_SIZE];
+    char full[OAUTH_TOKEN_TEXT_SIZE], full_name[OAUTH_TOKEN_TEXT_SIZE];
+    put_in(h, "POST", CLIENTS,
+           "{'metadata': {'name': 'c'}, 'grantMethod': 'auto', "
+           "'accessTokenInactivityTimeoutSeconds': 300}",
+           201);
+    make("jane", jane, FULL ", 'inactivityTimeoutSeconds': 60", used, name);
+    make("jane", jane, FULL ", 'inactivityTimeoutSeconds': 60", unused, unused_name);
+    make("jane", jane, FULL ", 'inactivityTimeoutSeconds': 1000", late, late_name);
+    make("jane", jane,
+         ", 'scopes': ['user:full'], 'expiresIn': 100, 'inactivityTimeoutSeconds': 60", full,
+         full_name);
+    expect(late, "GET", SELF, 200);
+    int64_t stored = use_until_stored(used, name, 60);
+    assert_in_range(stored, 300, 600);
+    assert_int_equal(use_until_stored(full, full_name, 60), 100);
+    assert_int_equal(stored_timeout(unused_name), 60);
+    assert_int_equal(stored_timeout(late_name), 1000);
+    put_in(h, "DELETE", CLIENTS "/c", "", 200);
+}
+
+static void a_client_whose_tokens_no_longer_end_by_inactivity(void **state)
+{
+    char token[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
+    put_in(h, "POST", CLIENTS,
+           "{'metadata': {'name': 'c'}, 'grantMethod': 'auto', "
+           "'accessTokenInactivityTimeoutSeconds': 0}",
+           201);
+    make("jane", jane, FULL ", 'inactivityTimeoutSeconds': 60", token, name);
+    assert_int_equal(use_until_stored(token, name, 60), 0);
+    put_in(h, "DELETE", CLIENTS "/c", "", 200);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test(f)
@@ -467,6 +552,10 @@ int main(void)
         T(rules_are_those_that_both_lists_give),
         T(scopes_hide_projects),
         T(a_deleted_token_leaves_nothing),
+        T(a_watch_ends_when_its_token_ends),
+        T(a_token_has_ended_when_one_of_its_objects_has),
+        T(a_use_moves_the_end_by_inactivity),
+        T(a_client_whose_tokens_no_longer_end_by_inactivity),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
