@@ -418,6 +418,33 @@ static int read_params(struct oauth_request *f, bool post)
     return oauth_params_parse(body, size, &f->params, NULL);
 }
 
+static void dispatch(struct oauth_request *f)
+{
+    const struct route *r = find_route(http_path(f->x));
+    if (r->session && !session_keys(f->s)) {
+        /* The cluster's key is being made: without it a login could not be remembered. */
+        http_set_header(f->x, "Retry-After", "1");
+        web_text(f, 503, "The server is starting.\n");
+    } else if (read_params(f, streq(http_method(f->x), "POST")) < 0) {
+        web_error(f, 400, "invalid_request");
+    } else if (r->prefix) {
+        r->handle_named(f, http_path(f->x) + strlen(r->path));
+    } else {
+        r->handle(f);
+    }
+}
+
+static void synced(void *ctx, int error, uint64_t revision)
+{
+    struct oauth_request *f = ctx;
+    if (error < 0) {
+        http_set_header(f->x, "Retry-After", "1");
+        web_text(f, 503, "The store is not available.\n");
+    } else {
+        dispatch(f);
+    }
+}
+
 void oauth_handle(struct oauth_server *s, struct http_exchange *x)
 {
     static const char none[] = "There is no OAuth server here: the master's configuration has no "
@@ -437,15 +464,10 @@ void oauth_handle(struct oauth_server *s, struct http_exchange *x)
         web_text(f, 405, "The method is not allowed here.\n");
     } else if (!s->a->cache.ready || s->a->stopping) {
         web_text(f, 503, "The server is starting or stopping.\n");
-    } else if (r->session && !session_keys(s)) {
-        /* The cluster's key is being made: without it a login could not be remembered. */
-        http_set_header(x, "Retry-After", "1");
-        web_text(f, 503, "The server is starting.\n");
-    } else if (read_params(f, post) < 0) {
-        web_error(f, 400, "invalid_request");
-    } else if (r->prefix) {
-        r->handle_named(f, http_path(x) + strlen(r->path));
+    } else if (r->session && store_is_shared(s->a->store)) {
+        /* The session may be of another master, with a key, a user or a grant made a moment ago. */
+        store_sync(s->a->store, synced, f);
     } else {
-        r->handle(f);
+        dispatch(f);
     }
 }
