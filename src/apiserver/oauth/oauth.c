@@ -315,12 +315,22 @@ static void handle_implicit(struct oauth_request *f)
     web_text(f, 200, text);
 }
 
-static void handle_style(struct oauth_request *f)
+static void answer_file(struct oauth_request *f, const char *type, const char *text)
 {
     http_set_header(f->x, "Cache-Control", "public, max-age=3600");
     http_set_header(f->x, "X-Content-Type-Options", "nosniff");
-    http_respond(f->x, 200, "text/css; charset=utf-8", page_style, strlen(page_style));
+    http_respond(f->x, 200, type, text, strlen(text));
     web_end(f);
+}
+
+static void handle_style(struct oauth_request *f)
+{
+    answer_file(f, "text/css; charset=utf-8", page_style);
+}
+
+static void handle_icon(struct oauth_request *f)
+{
+    answer_file(f, "image/svg+xml", page_icon);
 }
 
 static void handle_logout(struct oauth_request *f)
@@ -365,6 +375,7 @@ static const struct route {
     {"/oauth/token/display", true, true, false, false, issue_handle_display, NULL},
     {"/oauth/token/implicit", true, false, false, false, handle_implicit, NULL},
     {PAGE_STYLE_PATH, true, false, false, false, handle_style, NULL},
+    {PAGE_ICON_PATH, true, false, false, false, handle_icon, NULL},
     {"/login", true, true, false, true, handle_login_alone, NULL},
     {"/login/", true, true, true, true, NULL, handle_login},
     {"/oauth2callback/", true, false, true, true, NULL, login_callback},
