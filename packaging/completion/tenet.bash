@@ -519,7 +519,7 @@ _tenet() {
         ;;
     "lab")
         words="up down status project pod exec node ovs master"
-        options=" --name --output --node --label --port --no-service-links --nodes --masters --plugin --store --datapath --datapath-type --cluster-network --host-subnet-length --mtu --vxlan-port --no-containers --tls --keep --help"
+        options=" --name --output --node --label --port --no-service-links --nodes --masters --plugin --store --datapath --datapath-type --cluster-network --host-subnet-length --mtu --vxlan-port --no-containers --tls --oauth --keep --help"
         ;;
     "setup")
         words="check master node remove"

@@ -323,6 +323,7 @@ complete -c tenet -n '__tenet_command lab' -l mtu -x -d 'MTU of pods; default: 1
 complete -c tenet -n '__tenet_command lab' -l vxlan-port -x -d 'UDP port of the overlay; default: 4789'
 complete -c tenet -n '__tenet_command lab' -l no-containers -d 'a lab of networks only: no kubelet and no containerd'
 complete -c tenet -n '__tenet_command lab' -l tls -d 'HTTPS, and a certificate of its own for each node; always so with containers'
+complete -c tenet -n '__tenet_command lab' -l oauth -d 'an OAuth server where each name logs in with any password, for tenet login; implies --tls'
 complete -c tenet -n '__tenet_command lab' -l keep -d 'leaves everything as it is after a failure'
 complete -c tenet -n '__tenet_command lab' -l help -s h -d 'this text'
 complete -c tenet -n __fish_use_subcommand -a setup -d 'makes this host a master or a node; checks before'

@@ -57,6 +57,7 @@ struct lab_options {
     unsigned vxlan_port;
     bool containers; /* A containerd and a kubelet for each node. */
     bool tls;        /* HTTPS, and a certificate of its own for each node. */
+    bool oauth;      /* An OAuth server where every name logs in; needs 'tls'. */
     bool keep;       /* After a failure keep everything, for inspection. */
 };
 #define LAB_OPTIONS_INIT                              \

@@ -99,6 +99,9 @@ int master_start(struct lab *l, struct err *e);
 /* With HTTPS: writes the credentials with which nodes join to bootstrap.kubeconfig. */
 int master_write_join(struct lab *l, struct err *e);
 bool lab_has_tls(const struct lab *l);
+bool lab_has_oauth(const struct lab *l);
+/* Where to log in: server and certificateAuthority; empty without an OAuth server. */
+struct json *master_login(const struct lab *l);
 bool master_runs(const struct lab *l); /* Any of them. */
 /* Owned URLs of the masters except the first, separated by commas, as seen from nodes or from
  * the machine itself; NULL: there are none. */

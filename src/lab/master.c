@@ -30,6 +30,11 @@ bool lab_has_tls(const struct lab *l)
     return json_get_bool(json_get(l->config, "tls"), false);
 }
 
+bool lab_has_oauth(const struct lab *l)
+{
+    return json_get_bool(json_get(l->config, "oauth"), false);
+}
+
 unsigned master_count(const struct lab *l)
 {
     return (unsigned) json_count(json_get(l->config, "ports"));
@@ -155,6 +160,20 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
     CLEANUP_FREE char *pki = lab_path(l, "master/pki");
     CLEANUP_FREE char *tls =
         lab_has_tls(l) ? xasprintf("  tls: auto\n  pkiDir: %s\n", pki) : xstrdup("");
+    /* One OAuth server, whichever master a request comes to; its users are on the machine itself. */
+    CLEANUP_FREE char *oauth = lab_has_oauth(l)
+                                   ? xasprintf("oauthConfig:\n"
+                                               "  masterPublicURL: https://127.0.0.1:%lld\n"
+                                               "  identityProviders:\n"
+                                               "  - name: lab\n"
+                                               "    challenge: true\n"
+                                               "    login: true\n"
+                                               "    mappingMethod: claim\n"
+                                               "    provider:\n"
+                                               "      apiVersion: v1\n"
+                                               "      kind: AllowAllPasswordIdentityProvider\n",
+                                               (long long) master_port(l, 0))
+                                   : xstrdup("");
     CLEANUP_FREE char *text = xasprintf(
         "networkConfig:\n"
         "  networkPluginName: %s\n"
@@ -170,6 +189,7 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         "servingInfo:\n"
         "  bindAddress: %s:%u\n"
         "%s"
+        "%s"
         "storage:\n"
         "%s",
         json_get_text(l->config, "plugin"), json_get_text(l->config, "clusterNetwork"),
@@ -177,7 +197,7 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
         (long long) config_int(l, "mtu"),
         /* Without containers there is nothing that deployer pods could run in. */
         lab_has_containers(l) ? "deployerImage: " LAB_IMAGE_DEPLOYER : "deployInProcess: true",
-        IP4_TEXT(MASTER_IP), MASTER_PORT + i, tls, storage);
+        IP4_TEXT(MASTER_IP), MASTER_PORT + i, tls, oauth, storage);
     int r = dir_make(dir, 0755, e);
     return r < 0 ? r : lab_write(l, text, e, "%s/master-config.yaml", strrchr(dir, '/') + 1);
 }
@@ -369,6 +389,17 @@ static struct json *status_of(const struct lab *l, unsigned i)
                           (long long) master_port(l, i)));
     json_set(v, "config", json_stringf("%s/master-config.yaml", dir));
     json_set(v, "log", json_stringf("%s/master.log", dir));
+    return v;
+}
+
+struct json *master_login(const struct lab *l)
+{
+    struct json *v = json_object();
+    if (lab_has_oauth(l)) {
+        json_set(v, "server",
+                 json_stringf("https://127.0.0.1:%lld", (long long) master_port(l, 0)));
+        json_set(v, "certificateAuthority", json_stringf("%s/master/pki/ca.crt", l->dir));
+    }
     return v;
 }
 

@@ -95,6 +95,7 @@ int lab_status(struct lab *l, struct json **ret, struct err *e)
     for (size_t i = 0; i < ARRAY_SIZE(copied); i++) {
         json_set(v, copied[i], json_clone(json_get(l->config, copied[i])));
     }
+    json_set(v, "oauth", master_login(l));
     json_set_bool(v, "complete", json_get_bool(json_get(l->config, "up"), false));
     json_set_string(v, "outside", IP4_TEXT(INTERNET_IP));
     if (!master_runs(l)) {

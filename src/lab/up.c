@@ -112,6 +112,7 @@ static int claim(struct lab *l, const struct lab_options *o, struct err *e)
         json_append(ports, json_int(port));
     }
     json_set_bool(l->config, "tls", o->tls);
+    json_set_bool(l->config, "oauth", o->oauth);
     json_set_bool(l->config, "containers", o->containers);
     return r;
 }

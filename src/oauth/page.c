@@ -9,6 +9,7 @@
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"         \
     "<meta name=\"robots\" content=\"noindex\">\n"                                       \
     "<title>" title "</title>\n<link rel=\"stylesheet\" href=\"" PAGE_STYLE_PATH "\">\n" \
+    "<link rel=\"icon\" type=\"image/svg+xml\" href=\"" PAGE_ICON_PATH "\">\n"           \
     "</head>\n<body>\n<main>\n"
 #define FOOT "</main>\n</body>\n</html>\n"
 #define HIDDEN(name) \
@@ -40,6 +41,11 @@ const char page_style[] =
     "@media(prefers-color-scheme:dark){body{background:#14171b;color:#e6e8eb}"
     "main{background:#1d2126;border-color:#3a4048}pre{background:#14171b}"
     "button.second{color:#7cb8f2}.error{background:#3a1714;color:#ffc9c3}}\n";
+
+const char page_icon[] =
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">"
+    "<circle cx=\"5\" cy=\"8\" r=\"3\" fill=\"none\" stroke=\"#0b5cad\" stroke-width=\"2\"/>"
+    "<path d=\"M8 8h7v4M12 8v3\" fill=\"none\" stroke=\"#0b5cad\" stroke-width=\"2\"/></svg>\n";
 
 static const char *const sources[PAGE_MAX] = {
     [PAGE_LOGIN] = HEAD(

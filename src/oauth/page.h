@@ -22,6 +22,10 @@ const char *page_source(enum page p);
 /* The style of all pages, served at PAGE_STYLE_PATH. */
 #define PAGE_STYLE_PATH "/oauth/style.css"
 extern const char page_style[];
+/* The icon of all pages (SVG), served at PAGE_ICON_PATH: browsers ask for /favicon.ico where a page
+ * names none. */
+#define PAGE_ICON_PATH "/oauth/icon.svg"
+extern const char page_icon[];
 
 /* The sentence for a code of an error, such as "access_denied"; a general one for an unknown code. */
 const char *page_error_text(const char *code);

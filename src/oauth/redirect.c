@@ -215,7 +215,8 @@ bool oauth_redirect_is_allowed(char *const *registered, const char *given)
 
 void oauth_redirect_origin(const struct oauth_uri *u, struct strbuf *out)
 {
-    if (u->opaque || (!streq(u->scheme, "http") && !streq(u->scheme, "https"))) {
+    bool web = streq(u->scheme, "http") || streq(u->scheme, "https");
+    if (u->opaque || !web || strchr(u->host, ':')) {
         strbuf_addf(out, "%s:", u->scheme);
     } else {
         strbuf_addf(out, "%s://%s:%s", u->scheme, u->host, u->port);

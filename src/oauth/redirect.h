@@ -35,7 +35,8 @@ bool oauth_redirect_matches(const char *registered, const char *given);
 bool oauth_redirect_is_allowed(char *const *registered, const char *given);
 
 /* The origin of a URI with http or https, for a Content-Security-Policy: "https://host:port",
- * appended to 'out'; other URIs give their scheme and a colon. */
+ * appended to 'out'; other URIs, and IPv6 addresses, which a policy cannot have (Content Security
+ * Policy Level 3, 2.3.1), give their scheme and a colon. */
 void oauth_redirect_origin(const struct oauth_uri *u, struct strbuf *out);
 
 /* Whether 'then' is a path of this server: it begins with one "/", and has neither a backslash nor

@@ -95,7 +95,25 @@ def test_status_is_complete(multitenant):
         assert n["subnet"].endswith("/23") and n["hostIP"].startswith("10.245.2.") and n["pid"] > 0
         os.kill(n["pid"], 0)
     text = multitenant.cmd("status").stdout
-    assert "node3" in text and status["kubeconfig"] in text
+    assert "node3" in text and status["kubeconfig"] in text and "log in" not in text and status["oauth"] == {}
+
+
+def test_a_person_logs_in_at_a_lab(make_lab, tmp_path):
+    """By the command that its status names; without the option there is no such line."""
+    lab = make_lab("oauth", nodes=0, oauth="")
+    words = next(line for line in lab.cmd("status").stdout.splitlines() if line.startswith("log in")).split()
+    words = words[words.index("login"):]
+    assert words[1] == lab.status()["oauth"]["server"] and words[-2:] == ["-u", "NAME"]
+    env = {**lablib.environment(), "KUBECONFIG": str(tmp_path / "config"), "HOME": str(tmp_path)}
+    run([TENET, *words[:-1], "eve", "-p", "x"], env=env, stdin=subprocess.DEVNULL)
+    assert run([TENET, "whoami"], env=env).stdout.strip() == "eve"
+    lab.project("red")
+    run([TENET, "adm", "policy", "add-role-to-user", "view", "eve", "-n", "red", "--kubeconfig", lab.kubeconfig])
+    wait_for("the right", lambda: run([TENET, "get", "pods", "-n", "red"], env=env, check=False).returncode == 0)
+    refused = run([TENET, "get", "nodes"], env=env, check=False)
+    assert refused.returncode == 1 and 'User "eve" cannot list resource "nodes"' in refused.stderr
+    run([TENET, "logout"], env=env)
+    assert run([TENET, "whoami"], env=env, check=False).returncode != 0
 
 
 def test_lab_on_etcd(make_lab):

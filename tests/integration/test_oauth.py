@@ -256,6 +256,28 @@ def test_the_page_of_a_browser(c):
     assert c.ask(token, "GET", f"{USERS}/~", want=200)["metadata"]["name"] == "bob"
 
 
+def test_the_login_may_lead_to_its_client_alone(c):
+    """Browsers hold form-action against the redirects that follow a form."""
+    client(c, redirectURIs=["https://web.example/cb", "http://[::1]/cb", "my.app:/cb"])
+
+    def policy(then):
+        page = c.browser().get("/login?then=" + urllib.parse.quote(then, safe=""))
+        assert page.status == 200
+        return next(p for p in page.headers["Content-Security-Policy"].split("; ") if p.startswith("form-action"))
+
+    def request(uri, name="web"):
+        return "/oauth/authorize?" + urllib.parse.urlencode({"client_id": name, "response_type": "code", "redirect_uri": uri})
+    assert policy(request("https://web.example/cb/x")) == "form-action 'self' https://web.example:443"
+    assert policy(request("http://[::1]:4711/cb")) == "form-action 'self' http:"
+    assert policy(request("my.app:/cb")) == "form-action 'self' my.app:"
+    for other in (request("https://evil.example/cb"), request("https://web.example/cb", "nobody"), "/oauth/token/request",
+                  request("https://web.example/cb")[len("/oauth"):], "/oauth/authorize?%zz"):
+        assert policy(other) == "form-action 'self'", other
+    icon = c.browser().get("/oauth/icon.svg")
+    assert icon.status == 200 and icon.headers["Content-Type"] == "image/svg+xml" and 'href="/oauth/icon.svg"' in \
+        c.browser().get("/login?then=%2Fx").text
+
+
 def test_forms_of_others_are_refused(c):
     b = c.browser()
     page = b.get("/login?then=%2Fx")

@@ -229,29 +229,52 @@ void authorize_handle(struct oauth_request *f)
 
 /* ---- the form ---- */
 
+/* Reads and judges the request for authorization that 'then' is. */
+static int parse_then(const struct oauth_server *s, const char *then, struct oauth_params *params,
+                      struct oauth_client *client, struct oauth_authorization *auth)
+{
+    const char *query = str_has_prefix(then, AUTHORIZE "?") ? then + sizeof AUTHORIZE : NULL;
+    if (!query || !oauth_then_is_local(then) ||
+        oauth_params_parse(query, strlen(query), params, NULL) < 0 ||
+        objects_client(s, oauth_param_text(params, "client_id"), client, NULL) < 0) {
+        return -EINVAL;
+    }
+    oauth_authorization_read(params, client, auth);
+    return 0;
+}
+
 /* Reads the request for authorization to which the form belongs.  Negative: it was answered. */
 static int read_then(struct oauth_request *f, struct oauth_params *ret)
 {
     const char *then = oauth_param_text(&f->params, "then");
-    const char *query = str_has_prefix(then, AUTHORIZE "?") ? then + sizeof AUTHORIZE : NULL;
-    if (!query || !oauth_then_is_local(then) ||
-        oauth_params_parse(query, strlen(query), ret, NULL) < 0 ||
-        objects_client(f->s, oauth_param_text(ret, "client_id"), &f->client, NULL) < 0) {
-        web_error(f, 400, "invalid_request");
-        return -EINVAL;
-    }
-    oauth_authorization_read(ret, &f->client, &f->auth);
-    if (f->auth.fail) {
+    if (parse_then(f->s, then, ret, &f->client, &f->auth) < 0 || f->auth.fail) {
         web_error(f, 400, "invalid_request");
         return -EINVAL;
     }
     return 0;
 }
 
+static void add_origin(const struct oauth_authorization *auth, struct strbuf *out)
+{
+    __attribute__((cleanup(oauth_uri_donep))) struct oauth_uri target = {0};
+    if (auth->redirect && oauth_uri_parse(auth->redirect, &target, NULL) == 0) {
+        oauth_redirect_origin(&target, out);
+    }
+}
+
+void authorize_target(const struct oauth_server *s, const char *then, struct strbuf *out)
+{
+    __attribute__((cleanup(oauth_params_donep))) struct oauth_params params = {0};
+    __attribute__((cleanup(oauth_client_donep))) struct oauth_client client = {0};
+    __attribute__((cleanup(oauth_authorization_donep))) struct oauth_authorization auth = {0};
+    if (parse_then(s, then, &params, &client, &auth) == 0) {
+        add_origin(&auth, out);
+    }
+}
+
 static void show_form(struct oauth_request *f)
 {
     CLEANUP(json_free) struct json *allowed = find_grant(f, NULL), *missing = NULL;
-    __attribute__((cleanup(oauth_uri_donep))) struct oauth_uri target = {0};
     CLEANUP_STRBUF struct strbuf origin = STRBUF_INIT;
     const struct json *item;
     (void) oauth_grant_decide(&f->client, allowed, f->uid, f->auth.scopes, &missing);
@@ -277,9 +300,7 @@ static void show_form(struct oauth_request *f)
         json_set_string(row, "Text", text);
     }
     /* Browsers apply form-action to the redirect that follows the form. */
-    if (oauth_uri_parse(f->auth.redirect, &target, NULL) == 0) {
-        oauth_redirect_origin(&target, &origin);
-    }
+    add_origin(&f->auth, &origin);
     web_page(f, 200, PAGE_APPROVE, data, origin.size ? origin.data : NULL);
 }
 

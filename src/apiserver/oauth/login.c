@@ -179,7 +179,11 @@ void login_page(struct oauth_request *f, const char *name)
                         streq(page_error_text(reason), page_error_text("")) ? "" : reason);
         json_set_string(data, "Error", page_error_text(reason));
     }
-    web_page(f, 200, PAGE_LOGIN, data, NULL);
+    /* A browser that has logged in may go on to the client, and it holds the policy of the form
+     * against all redirects behind it. */
+    CLEANUP_STRBUF struct strbuf origin = STRBUF_INIT;
+    authorize_target(f->s, then, &origin);
+    web_page(f, 200, PAGE_LOGIN, data, origin.size ? origin.data : NULL);
 }
 
 static void form_checked(struct oauth_request *f, const char *error)

@@ -317,12 +317,22 @@ static void handle_implicit(struct oauth_request *f)
     web_text(f, 200, text);
 }
 
-static void handle_style(struct oauth_request *f)
+static void answer_file(struct oauth_request *f, const char *type, const char *text)
 {
     http_set_header(f->x, "Cache-Control", "public, max-age=3600");
     http_set_header(f->x, "X-Content-Type-Options", "nosniff");
-    http_respond(f->x, 200, "text/css; charset=utf-8", page_style, strlen(page_style));
+    http_respond(f->x, 200, type, text, strlen(text));
     web_end(f);
+}
+
+static void handle_style(struct oauth_request *f)
+{
+    answer_file(f, "text/css; charset=utf-8", page_style);
+}
+
+static void handle_icon(struct oauth_request *f)
+{
+    answer_file(f, "image/svg+xml", page_icon);
 }
 
 static void handle_logout(struct oauth_request *f)
@@ -367,6 +377,7 @@ static const struct route {
     {"/oauth/token/display", true, true, false, false, issue_handle_display, NULL},
     {"/oauth/token/implicit", true, false, false, false, handle_implicit, NULL},
     {PAGE_STYLE_PATH, true, false, false, false, handle_style, NULL},
+    {PAGE_ICON_PATH, true, false, false, false, handle_icon, NULL},
     {"/login", true, true, false, true, handle_login_alone, NULL},
     {"/login/", true, true, true, true, NULL, handle_login},
     {"/oauth2callback/", true, false, true, true, NULL, login_callback},
@@ -420,6 +431,33 @@ static int read_params(struct oauth_request *f, bool post)
     return oauth_params_parse(body, size, &f->params, NULL);
 }
 
+static void dispatch(struct oauth_request *f)
+{
+    const struct route *r = find_route(http_path(f->x));
+    if (r->session && !session_keys(f->s)) {
+        /* The cluster's key is being made: without it a login could not be remembered. */
+        http_set_header(f->x, "Retry-After", "1");
+        web_text(f, 503, "The server is starting.\n");
+    } else if (read_params(f, streq(http_method(f->x), "POST")) < 0) {
+        web_error(f, 400, "invalid_request");
+    } else if (r->prefix) {
+        r->handle_named(f, http_path(f->x) + strlen(r->path));
+    } else {
+        r->handle(f);
+    }
+}
+
+static void synced(void *ctx, int error, uint64_t revision)
+{
+    struct oauth_request *f = ctx;
+    if (error < 0) {
+        http_set_header(f->x, "Retry-After", "1");
+        web_text(f, 503, "The store is not available.\n");
+    } else {
+        dispatch(f);
+    }
+}
+
 void oauth_handle(struct oauth_server *s, struct http_exchange *x)
 {
     static const char none[] = "There is no OAuth server here: the master's configuration has no "
@@ -439,15 +477,10 @@ void oauth_handle(struct oauth_server *s, struct http_exchange *x)
         web_text(f, 405, "The method is not allowed here.\n");
     } else if (!s->a->cache.ready || s->a->stopping) {
         web_text(f, 503, "The server is starting or stopping.\n");
-    } else if (r->session && !session_keys(s)) {
-        /* The cluster's key is being made: without it a login could not be remembered. */
-        http_set_header(x, "Retry-After", "1");
-        web_text(f, 503, "The server is starting.\n");
-    } else if (read_params(f, post) < 0) {
-        web_error(f, 400, "invalid_request");
-    } else if (r->prefix) {
-        r->handle_named(f, http_path(x) + strlen(r->path));
+    } else if (r->session && store_is_shared(s->a->store)) {
+        /* The session may be of another master, with a key, a user or a grant made a moment ago. */
+        store_sync(s->a->store, synced, f);
     } else {
-        r->handle(f);
+        dispatch(f);
     }
 }

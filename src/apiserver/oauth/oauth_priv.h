@@ -178,6 +178,9 @@ void login_begin(struct oauth_request *f, const char *then);
 
 void authorize_handle(struct oauth_request *f);
 void approve_handle(struct oauth_request *f);
+/* Appends the origin to which the request for authorization that 'then' is may lead, for a policy;
+ * nothing if it leads to no client. */
+void authorize_target(const struct oauth_server *s, const char *then, struct strbuf *out);
 
 /* ---- issue.c: codes and tokens ---- */
 

@@ -75,6 +75,8 @@ static const struct command_option options[] = {
     {"no-containers", OPT_UP, NULL, "a lab of networks only: no kubelet and no containerd"},
     {"tls", OPT_UP, NULL,
      "HTTPS, and a certificate of its own for each node; always so with containers"},
+    {"oauth", OPT_UP, NULL,
+     "an OAuth server where each name logs in with any password, for tenet login; implies --tls"},
     {"keep", OPT_UP, NULL, "leaves everything as it is after a failure"},
     {.help = "other options:"},
     {0},
@@ -190,7 +192,7 @@ static int up_option(struct args *a, const char *option, const char *s)
         u->containers = false;
         return 0;
     }
-    *(streq(option, "tls") ? &u->tls : &u->keep) = true;
+    *(streq(option, "tls") ? &u->tls : streq(option, "oauth") ? &u->oauth : &u->keep) = true;
     return 0;
 }
 
@@ -270,7 +272,7 @@ static int parse_options(int argc, char **argv, struct args *a)
         return status;
     }
     /* A node begins processes in containers for a master with a certificate only. */
-    a->up.tls |= a->up.containers;
+    a->up.tls |= a->up.containers || a->up.oauth;
     a->words = argv + optind;
     a->n_words = argc - optind;
     return -1;
@@ -336,6 +338,11 @@ static void print_status(const struct json *v)
         printf("it is not complete: its start has not ended, or was broken off\n");
     }
     printf("export KUBECONFIG=%s\n", text_of(v, "kubeconfig"));
+    const struct json *oauth = json_get(v, "oauth");
+    if (json_count(oauth)) {
+        printf("log in, with any password: tenet login %s --certificate-authority %s -u NAME\n",
+               text_of(oauth, "server"), text_of(oauth, "certificateAuthority"));
+    }
     const char *error = json_path_string(master, "error", NULL);
     if (!*error) {
         const struct json *m;

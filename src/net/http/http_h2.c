@@ -55,6 +55,7 @@ struct h2_exchange {
     bool was_reset; /* By us. */
     size_t head_size;
     struct strbuf fields; /* "name\0value\0" pairs of the head. */
+    struct strbuf cookie; /* The value of the field cookie, which may come in parts. */
     char *method, *path, *authority;
     /* The body of the response; the first 'at' bytes of the first blob are framed already. */
     struct blob **blobs;
@@ -106,6 +107,7 @@ static void unlink_exchange(struct h2_exchange *h)
     list_remove(&h->ready_node);
     list_remove(&h->wait.node);
     strbuf_done(&h->fields);
+    strbuf_done(&h->cookie);
     c->h2->n_exchanges--;
     c->server->stats.streams--;
 }
@@ -155,6 +157,7 @@ static struct h2_exchange *exchange_new(struct http_conn *c, int32_t id)
     struct h2_exchange *h = mine(x);
     h->id = id;
     h->fields = STRBUF_INIT;
+    h->cookie = STRBUF_INIT;
     list_init(&h->ready_node);
     http_deadline_init(&h->wait, exchange_expired);
     list_push_back(&c->h2->exchanges, &h->node);
@@ -480,7 +483,11 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
             return 0;
         }
     }
-    if (*name != ':') {
+    if (name_size == strlen("cookie") && memcmp(name, "cookie", name_size) == 0) {
+        /* Browsers send each cookie as a field, to compress it; all are one (RFC 9113, 8.2.3). */
+        strbuf_adds(&h->cookie, h->cookie.size ? "; " : "");
+        strbuf_add(&h->cookie, value, value_size);
+    } else if (*name != ':') {
         strbuf_add(&h->fields, name, name_size);
         strbuf_addc(&h->fields, '\0');
         strbuf_add(&h->fields, value, value_size);
@@ -506,6 +513,11 @@ static int head_done(struct http_conn *c, struct h2_exchange *h, struct err *e)
     if (h->authority) {
         strbuf_add(&h->fields, "host", 5);
         strbuf_add(&h->fields, h->authority, strlen(h->authority) + 1);
+        x->head.n_headers++;
+    }
+    if (h->cookie.size) {
+        strbuf_add(&h->fields, "cookie", sizeof "cookie");
+        strbuf_add(&h->fields, h->cookie.data, h->cookie.size + 1);
         x->head.n_headers++;
     }
     size_t headers = h->fields.size;

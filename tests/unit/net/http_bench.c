@@ -41,8 +41,10 @@ static void handle(void *ctx, struct http_exchange *x)
         http_set_header(x, "Warning", "299 - \"w\"");
         http_set_header(x, "Evil", "a\r\nInjected: yes");
         const char *token = http_header(x, "authorization"), *agent = http_header(x, "user-agent");
+        const char *cookie = http_header(x, "cookie");
         CLEANUP_FREE char *text =
-            xasprintf("%s|%s|%s", token ? token : "-", agent ? agent : "-", http_header(x, "host"));
+            xasprintf("%s|%s|%s%s%s", token ? token : "-", agent ? agent : "-",
+                      http_header(x, "host"), cookie ? "|" : "", cookie ? cookie : "");
         http_respond(x, 200, "text/plain", text, strlen(text));
     } else if (streq(path, "/cert")) {
         const struct tls_identity *id = http_peer_cert(x);

@@ -80,6 +80,22 @@ static void requests_are_answered(void **state)
     bench_free(b);
 }
 
+/* As browsers send them: one field for each (RFC 9113, 8.2.3). */
+static void cookies_in_parts_are_one_field(void **state)
+{
+    static const char *const headers[] = {"cookie",     "a=1",    "user-agent", "ua", "cookie",
+                                          "ssn=x_y-z=", "cookie", "c=3",        NULL};
+    static const char *const one[] = {"cookie", "a=1; b=2", NULL};
+    struct bench *b = bench_new(NULL);
+    struct h2_client *c = h2_client_new(b, 0);
+    struct h2_reply *r = h2_ask(c, "GET", "/headers", headers, NULL, 0);
+    expect(c, r, 200, "-|ua|t|a=1; ssn=x_y-z=; c=3");
+    r = h2_ask(c, "GET", "/headers", one, NULL, 0);
+    expect(c, r, 200, "-|-|t|a=1; b=2");
+    h2_client_free(c);
+    bench_free(b);
+}
+
 static void both_versions_are_served_on_one_port(void **state)
 {
     struct bench *b = bench_new(NULL);
@@ -729,6 +745,7 @@ int main(void)
     log_set_levels("error", NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_answered),
+        cmocka_unit_test(cookies_in_parts_are_one_field),
         cmocka_unit_test(both_versions_are_served_on_one_port),
         cmocka_unit_test(requests_of_one_connection_do_not_wait_for_each_other),
         cmocka_unit_test(trailers_are_ignored_and_continue_is_said),
