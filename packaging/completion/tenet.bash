@@ -422,6 +422,10 @@ _tenet() {
     "adm create-master-certs --dir") values="@file" ;;
     "adm drain -n" | "adm drain --namespace") values="@namespaces" ;;
     "adm drain --kubeconfig") values="@file" ;;
+    "adm groups --sync-config") values="@file" ;;
+    "adm groups --type") values="ldap openshift" ;;
+    "adm groups --whitelist") values="@file" ;;
+    "adm groups --blacklist") values="@file" ;;
     "adm groups -n" | "adm groups --namespace") values="@namespaces" ;;
     "adm groups --kubeconfig") values="@file" ;;
     "adm manage-node -n" | "adm manage-node --namespace") values="@namespaces" ;;
@@ -726,8 +730,8 @@ _tenet() {
         options=" --selector --dry-run --pod-selector --grace-period --force --timeout --ignore-daemonsets --delete-emptydir-data --disable-eviction --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm groups")
-        words="new add-users remove-users"
-        options=" --namespace --kubeconfig --server --context --token --as --as-group --help"
+        words="new add-users remove-users sync prune"
+        options=" --sync-config --type --whitelist --blacklist --confirm --namespace --kubeconfig --server --context --token --as --as-group --help"
         ;;
     "adm manage-node")
         words="@nodes"

@@ -171,21 +171,11 @@ static char *value_of(const struct ldap *p, const struct ldap_entry *entry, enum
         if (!a || !a->values[0].size) {
             continue;
         }
-        CLEANUP(json_free) struct json *utf8 = NULL;
-        CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-        strbuf_adds(&out, "\"");
-        /* Text is what JSON takes as a string; anything else is shown as base64. */
-        bool is_text = strlen(a->values[0].data) == a->values[0].size;
-        for (const char *c = a->values[0].data; is_text && *c; c++) {
-            is_text = (unsigned char) *c >= ' ' && *c != 0x7f;
-            strbuf_addf(&out, strchr("\"\\", *c) ? "\\%c" : "%c", *c);
-        }
-        strbuf_adds(&out, "\"");
-        if (is_text && json_parse(out.data, out.size, &utf8, NULL) == 0) {
+        if (ldap_value_is_text(&a->values[0])) {
             return xstrdup(a->values[0].data);
         }
-        if (field == ID) {
-            strbuf_reset(&out);
+        if (field == ID) { /* Not text: shown as base64. */
+            CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
             strbuf_adds(&out, "b64:");
             base64url_encode(a->values[0].data, a->values[0].size, &out);
             return strbuf_steal(&out);

@@ -50,6 +50,7 @@ static int check_secret(const struct json *v, const char *key, struct err *e)
 static int check_value(const struct json *v, const struct config_row *row, struct err *e)
 {
     const char *text = json_get_string(v);
+    int64_t number;
     switch (row->type) {
     case CONFIG_TEXT:
         return text && (*text || !row->required)
@@ -59,6 +60,10 @@ static int check_value(const struct json *v, const struct config_row *row, struc
     case CONFIG_BOOL:
         return json_is(v, JSON_BOOL) ? 0
                                      : err_set(e, -EINVAL, "%s: must be true or false", row->key);
+    case CONFIG_NUMBER:
+        return json_get_int(v, &number) == 0 && number >= 0 && number <= INT32_MAX
+                   ? 0
+                   : err_set(e, -EINVAL, "%s: must be a number from 0", row->key);
     case CONFIG_SECRET:
         return check_secret(v, row->key, e);
     case CONFIG_TEXTS:

@@ -12,6 +12,7 @@
 enum config_type {
     CONFIG_TEXT,
     CONFIG_BOOL,
+    CONFIG_NUMBER, /* 0 to INT32_MAX */
     CONFIG_TEXTS,  /* An array of texts. */
     CONFIG_SECRET, /* A text or an object. */
     CONFIG_MAP,    /* An object of texts. */

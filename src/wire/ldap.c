@@ -2,6 +2,7 @@
 #include "wire/ldap.h"
 
 #include "base/mem.h"
+#include "wire/json_internal.h"
 #include "wire/ldap_ber.h"
 
 #include <stdio.h>
@@ -138,6 +139,19 @@ void ldap_entry_done(struct ldap_entry *entry)
     free(entry->attributes);
     free(entry->dn);
     *entry = (struct ldap_entry){0};
+}
+
+bool ldap_value_is_text(const struct ldap_value *v)
+{
+    const unsigned char *p = (const unsigned char *) v->data, *end = p + v->size;
+    while (p < end) {
+        int n = *p < ' ' || *p == 0x7f ? 0 : json_utf8(p, end);
+        if (n <= 0) {
+            return false;
+        }
+        p += n;
+    }
+    return v->size > 0;
 }
 
 const struct ldap_attribute *ldap_entry_get(const struct ldap_entry *entry, const char *name)

@@ -79,6 +79,8 @@ struct ldap_value {
     char *data;
     size_t size;
 };
+/* Whether it is UTF-8 without control characters, and not empty. */
+bool ldap_value_is_text(const struct ldap_value *v);
 struct ldap_attribute {
     char *name;
     struct ldap_value *values;

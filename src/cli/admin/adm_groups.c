@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet adm groups: makes groups of users, and changes their members. */
+/* tenet adm groups: makes groups of users, changes their members, takes them from a directory. */
 #include "base/mem.h"
 #include "cli/admin/adm.h"
+#include "cli/admin/groups_sync.h"
 #include "cli/session.h"
 
 #include <stdio.h>
@@ -13,16 +14,39 @@ static const char help[] =
     "usage: tenet adm groups new GROUP [USER...]\n"
     "       tenet adm groups add-users GROUP USER...\n"
     "       tenet adm groups remove-users GROUP USER...\n"
+    "       tenet adm groups sync --sync-config FILE [GROUP...] [--confirm]\n"
+    "       tenet adm groups prune --sync-config FILE [GROUP...] [--confirm]\n"
     "\n"
     "Groups of users. A role that is bound to a group is given to each of its members.\n"
     "\n"
     "  new             makes a group, with these members\n"
     "  add-users       the users become members; they need not exist yet\n"
-    "  remove-users    the users are no members any more\n";
+    "  remove-users    the users are no members any more\n"
+    "  sync            makes and updates groups from an LDAP directory\n"
+    "  prune           deletes groups that came from the directory and are there no more\n";
 
-enum action { NEW, ADD, REMOVE };
-static const char *const actions[] = {
-    [NEW] = "new", [ADD] = "add-users", [REMOVE] = "remove-users"};
+enum { OPT_CONFIG = OPT_FIRST_FREE, OPT_TYPE, OPT_WHITELIST, OPT_BLACKLIST, OPT_CONFIRM };
+static const struct command_option options[] = {
+    {"sync-config", OPT_CONFIG, "FILE",
+     "sync, prune: an LDAPSyncConfig: the directory, queries, attributes", COMPLETE_FILE},
+    {"type", OPT_TYPE, "TYPE",
+     "sync: what GROUP and the lists name: ldap (UIDs of the directory, the default), openshift "
+     "(groups that were made by sync before)",
+     "ldap openshift"},
+    {"whitelist", OPT_WHITELIST, "FILE", "sync, prune: a GROUP in each line; all others stay",
+     COMPLETE_FILE},
+    {"blacklist", OPT_BLACKLIST, "FILE", "sync, prune: a GROUP in each line that stays",
+     COMPLETE_FILE},
+    {"confirm", OPT_CONFIRM, NULL,
+     "sync, prune: writes; without it, sync prints the groups as YAML, and prune their names"},
+    {0}};
+
+enum action { NEW, ADD, REMOVE, SYNC, PRUNE };
+static const char *const actions[] = {[NEW] = "new",
+                                      [ADD] = "add-users",
+                                      [REMOVE] = "remove-users",
+                                      [SYNC] = "sync",
+                                      [PRUNE] = "prune"};
 
 static bool has_user(const struct json *users, const char *name)
 {
@@ -103,9 +127,28 @@ static void print_done(enum action action, const char *group, char *const *names
 static int run(int argc, char **argv)
 {
     CLEANUP_SESSION struct session s = {0};
-    int opt = session_getopt(&s, &adm_groups, argc, argv, NULL);
-    if (opt != -1) {
-        return opt == OPT_HELP ? 0 : 2;
+    struct groups_sync_options o = {0};
+    int opt;
+    while ((opt = session_getopt(&s, &adm_groups, argc, argv, NULL)) != -1) {
+        switch (opt) {
+        case OPT_CONFIG:
+            o.config = optarg;
+            break;
+        case OPT_TYPE:
+            o.type = optarg;
+            break;
+        case OPT_WHITELIST:
+            o.whitelist = optarg;
+            break;
+        case OPT_BLACKLIST:
+            o.blacklist = optarg;
+            break;
+        case OPT_CONFIRM:
+            o.confirm = true;
+            break;
+        default:
+            return opt == OPT_HELP ? 0 : 2;
+        }
     }
     if (optind == argc) {
         return command_usage(&adm_groups, "a command is missing");
@@ -117,6 +160,12 @@ static int run(int argc, char **argv)
     }
     if (action == ARRAY_SIZE(actions)) {
         return command_usage(&adm_groups, "unknown command \"%s\"", name);
+    }
+    if (action == SYNC || action == PRUNE) {
+        return groups_sync_run(&s, action == PRUNE, &o, argv + optind);
+    }
+    if (o.config || o.type || o.whitelist || o.blacklist || o.confirm) {
+        return command_usage(&adm_groups, "%s takes none of the options of sync and prune", name);
     }
     if (argc - optind < (action == NEW ? 1 : 2)) {
         return command_usage(&adm_groups, "%s needs a group%s", name,
@@ -137,6 +186,7 @@ static int run(int argc, char **argv)
 const struct command adm_groups = {.name = "adm groups",
                                    .summary = "groups of users and their members",
                                    .help = help,
+                                   .options = options,
                                    .shared = session_options,
-                                   .complete = "new add-users remove-users",
+                                   .complete = "new add-users remove-users sync prune",
                                    .run = run};

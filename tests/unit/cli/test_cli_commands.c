@@ -158,6 +158,16 @@ static void wrong_usage_is_told(void **state)
          "tenet adm groups: new needs a group; see tenet adm groups --help\n"},
         {"adm groups add-users dev", 2, "",
          "tenet adm groups: add-users needs a group and users; see tenet adm groups --help\n"},
+        {"adm groups sync", 2, "",
+         "tenet adm groups: --sync-config FILE is missing; see tenet adm groups --help\n"},
+        {"adm groups prune --confirm", 2, "",
+         "tenet adm groups: --sync-config FILE is missing; see tenet adm groups --help\n"},
+        {"adm groups sync --sync-config f --type x", 2, "",
+         "tenet adm groups: --type must be ldap or openshift, not \"x\"; see tenet adm groups "
+         "--help\n"},
+        {"adm groups new dev --confirm", 2, "",
+         "tenet adm groups: new takes none of the options of sync and prune; see tenet adm groups "
+         "--help\n"},
         {"adm groups --frob", 2, "",
          "tenet adm groups: wrong option --frob; see tenet adm groups --help\n"},
         {"whoami x", 2, "", "tenet whoami: unexpected argument \"x\"; see tenet whoami --help\n"},

@@ -376,6 +376,24 @@ static void names_are_compared_by_meaning(void **state)
     }
 }
 
+static void text_is_told_from_bytes(void **state)
+{
+    static const struct {
+        const char *data;
+        size_t size;
+        bool text;
+    } rows[] = {
+        {"joe", 3, true},           {"J\xc3\xbcrgen", 7, true}, {"", 0, false},
+        {"a\0b", 3, false},         {"a\nb", 3, false},         {"\x1b[2J", 4, false},
+        {"a\x7f", 2, false},        {"\xff\xd8", 2, false},     {"a\xc3", 2, false},
+        {"\xed\xa0\x80", 3, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct ldap_value v = {.data = (char *) rows[i].data, .size = rows[i].size};
+        assert_int_equal(ldap_value_is_text(&v), rows[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +410,7 @@ int main(void)
         cmocka_unit_test(urls_have_their_parts),
         cmocka_unit_test(wrong_urls_are_refused),
         cmocka_unit_test(names_are_compared_by_meaning),
+        cmocka_unit_test(text_is_told_from_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
