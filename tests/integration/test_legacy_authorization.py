@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""authorization.openshift.io: reviews by the decisions of RBAC, in OpenShift's form and at /oapi/v1."""
+"""authorization.openshift.io: reviews, roles and bindings as views of RBAC, in OpenShift's form and at /oapi/v1."""
+import http.client
+import json
 import signal
 
 import pytest
 
 from lab import wait_for
-from test_auth import Cluster, pods
+from test_auth import RBAC, Cluster, pods
 
 AUTH = "/apis/authorization.openshift.io/v1"
 RED = f"{AUTH}/namespaces/red"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +131,129 @@ def test_rules(c):
     c.ask(c.jane, "POST", f"{RED}/subjectrulesreviews", {"spec": {"user": "ada"}}, want=403)
     everything = c.admin("POST", "/oapi/v1/namespaces/red/selfsubjectrulesreviews", {"spec": {}}, 201)["status"]["rules"]
     assert {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]} in everything
+
+
+# ---- roles and bindings ----
+
+def rbac(kind, name, ns="red"):
+    return f"{RBAC}/namespaces/{ns}/{kind}/{name}" if ns else f"{RBAC}/{kind}/{name}"
+
+
+def binding(name, role="reader", ns="red", **subjects):
+    return {"kind": "RoleBinding", "metadata": {"name": name}, "roleRef": {"name": role, **({"namespace": ns} if ns else {})},
+            **subjects}
+
+
+def test_a_role_is_one_object_in_both_forms(c):
+    rule = {"verbs": ["get"], "apiGroups": None, "resources": ["configmaps"]}
+    made = c.admin("POST", f"{RED}/roles", {"kind": "Role", "metadata": {"name": "r"}, "rules": [rule]}, 201)
+    assert (made["kind"], made["apiVersion"]) == ("Role", "authorization.openshift.io/v1")
+    assert made["rules"] == [{"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]}]
+    same = c.admin("GET", rbac("roles", "r"))
+    assert same["apiVersion"] == "rbac.authorization.k8s.io/v1" and same["metadata"]["uid"] == made["metadata"]["uid"]
+    assert same["rules"] == made["rules"]
+    old = c.admin("GET", "/oapi/v1/namespaces/red/roles/r")
+    assert old["apiVersion"] == "v1" and old["metadata"]["resourceVersion"] == same["metadata"]["resourceVersion"]
+    c.admin("PATCH", f"{RED}/roles/r", {"rules": [{"verbs": ["list"], "apiGroups": [""], "resources": ["configmaps"]}]},
+            headers=MERGE)
+    assert c.admin("GET", rbac("roles", "r"))["rules"][0]["verbs"] == ["list"]
+    listed = c.admin("GET", f"{RED}/roles")
+    assert listed["kind"] == "RoleList" and {"r", "reader"} <= {x["metadata"]["name"] for x in listed["items"]}
+    c.admin("DELETE", f"{RED}/roles/r")
+    c.admin("GET", rbac("roles", "r"), want=404)
+
+
+def test_rules_of_both_sorts_are_two_in_rbac_and_errors_name_the_view(c):
+    both = {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"], "nonResourceURLs": ["/metrics"]}
+    made = c.admin("POST", f"{AUTH}/clusterroles", {"kind": "ClusterRole", "metadata": {"name": "both"}, "rules": [both]}, 201)
+    assert made["rules"] == [{"verbs": ["get"], "apiGroups": None, "resources": [], "nonResourceURLs": ["/metrics"]},
+                             {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}]
+    assert c.admin("GET", rbac("clusterroles", "both", None))["rules"] == [
+        {"verbs": ["get"], "nonResourceURLs": ["/metrics"]}, {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}]
+    wrong = {"kind": "ClusterRole", "metadata": {"name": "w"}, "rules": [both, {"verbs": [], "resources": ["x"]}]}
+    causes = c.admin("POST", f"{AUTH}/clusterroles", wrong, 422)["details"]["causes"]
+    assert [x["field"] for x in causes] == ["rules[1].verbs"]
+    limited = {"kind": "Role", "metadata": {"name": "w"}, "rules": [{**both, "nonResourceURLs": [], "attributeRestrictions": {
+        "kind": "IsPersonalSubjectAccessReview", "apiVersion": "v1"}}]}
+    causes = c.admin("POST", f"{RED}/roles", limited, 422)["details"]["causes"]
+    assert [x["field"] for x in causes] == ["rules[0].attributeRestrictions"]
+    # Protection from the controller of default roles is the opposite annotation.
+    c.admin("PATCH", f"{AUTH}/clusterroles/both", {"metadata": {"annotations": {"openshift.io/reconcile-protect": "true"}}},
+            headers=MERGE)
+    notes = c.admin("GET", rbac("clusterroles", "both", None))["metadata"]["annotations"]
+    assert notes == {"rbac.authorization.kubernetes.io/autoupdate": "false"}
+    # What gathers rules keeps doing so.
+    admin = c.admin("GET", f"{AUTH}/clusterroles/admin")
+    assert admin["aggregationRule"] == c.admin("GET", rbac("clusterroles", "admin", None))["aggregationRule"]
+
+
+def test_subjects_of_bindings(c):
+    path = f"{RED}/rolebindings"
+    made = c.admin("POST", path, binding("b", userNames=["joe", "system:serviceaccount:blue:robot", "system:admin"],
+                                         groupNames=["dev", "system:authenticated"],
+                                         subjects=[{"kind": "User", "name": "not-me"}]), 201)
+    assert made["roleRef"] == {"name": "reader", "namespace": "red"}
+    assert made["subjects"] == [
+        {"kind": "User", "name": "joe"}, {"kind": "ServiceAccount", "namespace": "blue", "name": "robot"},
+        {"kind": "SystemUser", "name": "system:admin"}, {"kind": "Group", "name": "dev"},
+        {"kind": "SystemGroup", "name": "system:authenticated"}]
+    api = "rbac.authorization.k8s.io"
+    assert c.admin("GET", rbac("rolebindings", "b"))["subjects"] == [
+        {"kind": "User", "apiGroup": api, "name": "joe"}, {"kind": "ServiceAccount", "name": "robot", "namespace": "blue"},
+        {"kind": "User", "apiGroup": api, "name": "system:admin"}, {"kind": "Group", "apiGroup": api, "name": "dev"},
+        {"kind": "Group", "apiGroup": api, "name": "system:authenticated"}]
+    # Without names the subjects count; an account without namespace is of the binding's.
+    got = c.admin("PUT", f"{path}/b", {**made, "userNames": None, "groupNames": None, "subjects": [
+        {"kind": "ServiceAccount", "name": "here"}, {"kind": "SystemGroup", "name": "system:nodes"}]})
+    assert (got["userNames"], got["groupNames"]) == (["system:serviceaccount:red:here"], ["system:nodes"])
+    got = c.admin("PUT", f"{path}/b", {**got, "userNames": [], "groupNames": None})
+    assert (got["userNames"], got["groupNames"], got["subjects"]) == ([], [], [])
+    # The role cannot change, nor be another project's.
+    for ref in ({"name": "view"}, {"name": "other", "namespace": "red"}):
+        assert "cannot change roleRef" in c.admin("PUT", f"{path}/b", {**got, "roleRef": ref}, 422)["message"]
+    c.admin("DELETE", f"{path}/b")
+    causes = c.admin("POST", path, binding("x", ns="blue", userNames=["joe"]), 422)["details"]["causes"]
+    assert "roleRef.namespace" in [x["field"] for x in causes]
+    for names, field in (({"userNames": ["joe", ""]}, "userNames[1]"), ({"userNames": ["a"], "groupNames": [""]}, "groupNames[0]"),
+                         ({"subjects": [{"kind": "Robot", "name": "x"}]}, "subjects[0].kind")):
+        causes = c.admin("POST", path, binding("x", **names), 422)["details"]["causes"]
+        assert [x["field"] for x in causes] == [field], causes
+    c.admin("POST", f"{AUTH}/clusterrolebindings", {"metadata": {"name": "x"}, "roleRef": {"name": "view", "namespace": "red"}}, 422)
+
+
+def test_bindings_decide_and_are_watched_and_printed(c):
+    conn = http.client.HTTPSConnection("127.0.0.1", c.port, timeout=20, context=c.user("root", "system:masters"))
+    version = c.admin("GET", f"{RED}/rolebindings")["metadata"]["resourceVersion"]
+    conn.request("GET", f"{RED}/rolebindings?watch=true&timeoutSeconds=10&resourceVersion={version}")
+    stream = conn.getresponse()
+    joe = c.user("joe")
+    assert c.ask(joe, "GET", "/api/v1/namespaces/red/pods")[0] == 403
+    c.ask(c.ada, "POST", f"{RED}/rolebindings", binding("w", userNames=["joe"]), want=201)
+    wait_for("joe's right", lambda: c.ask(joe, "GET", "/api/v1/namespaces/red/pods")[0] == 200)
+    event = json.loads(stream.readline())
+    conn.close()
+    assert event["type"] == "ADDED" and event["object"]["userNames"] == ["joe"]
+    assert event["object"]["apiVersion"] == "authorization.openshift.io/v1"
+    table = c.admin("GET", f"{RED}/rolebindings/w", headers=TABLE)
+    assert [x["name"] for x in table["columnDefinitions"]][:5] == ["Name", "Role", "Users", "Groups", "Service Accounts"]
+    assert table["rows"][0]["cells"][:5] == ["w", "red/reader", "joe", "", ""]
+    applied = c.admin("PATCH", f"{RED}/rolebindings/w?fieldManager=me&force=true", {
+        "kind": "RoleBinding", "apiVersion": "authorization.openshift.io/v1", **binding("w", userNames=["eve"])}, headers=APPLY)
+    assert applied["userNames"] == ["eve"]
+    assert [x["name"] for x in c.admin("GET", rbac("rolebindings", "w"))["subjects"]] == ["eve"]
+    c.ask(c.ada, "DELETE", f"{RED}/rolebindings/w", want=200)
+
+
+def test_restrictions_count_in_the_view(c):
+    c.admin("POST", f"{AUTH}/namespaces/blue/rolebindingrestrictions", {
+        "metadata": {"name": "only"}, "spec": {"userrestriction": {"users": ["good"]}}}, 201)
+    c.bind("blue", "ada", "admin", user="good")
+    good = c.user("good")
+    wait_for("the rights of good", lambda: c.ask(good, "GET", "/api/v1/namespaces/blue/secrets")[0] == 200)
+    path = f"{AUTH}/namespaces/blue/rolebindings"
+    for subjects in ({"userNames": ["mallory"]}, {"groupNames": ["all"]}, {"userNames": ["system:serviceaccount:blue:x"]},
+                     {"subjects": [{"kind": "SystemUser", "name": "mallory"}]}):
+        answer = c.ask(good, "POST", path, binding("m", "view", None, **subjects), want=403)
+        assert "are not allowed in project \"blue\"" in answer["message"] and "authorization.openshift.io" in answer["message"]
+    c.ask(good, "POST", path, binding("m", "view", None, userNames=["good"]), want=201)
+    c.ask(good, "PATCH", f"{path}/m", {"userNames": ["good", "mallory"]}, headers=MERGE, want=403)
