@@ -290,6 +290,11 @@ OBJECTS = [
      "roleRef": {"name": "one", "namespace": "default"}},
     {"apiVersion": "authorization.openshift.io/v1", "kind": "ClusterRoleBinding", "roleRef": {"name": "one"}, "subjects": [
         {"kind": "SystemUser", "name": "system:admin"}, {"kind": "ServiceAccount", "namespace": "default", "name": "robot"}]},
+    *({"apiVersion": "authorization.openshift.io/v1", "kind": kind, "metadata": {"name": "default"}, "roles": []}
+      for kind in ("Policy", "ClusterPolicy")),
+    {"apiVersion": "authorization.openshift.io/v1", "kind": "PolicyBinding", "metadata": {"name": ":default"}, "roleBindings": []},
+    {"apiVersion": "authorization.openshift.io/v1", "kind": "ClusterPolicyBinding", "metadata": {"name": ":default"},
+     "roleBindings": []},
     {"apiVersion": "authorization.openshift.io/v1", "kind": "SubjectAccessReview", "user": "joe", "groups": ["dev"],
      "verb": "get", "resource": "pods", "namespace": "default", "scopes": ["user:full"]},
     {"apiVersion": "authorization.openshift.io/v1", "kind": "LocalSubjectAccessReview", "metadata": {"namespace": "default"},

@@ -257,3 +257,57 @@ def test_restrictions_count_in_the_view(c):
         assert "are not allowed in project \"blue\"" in answer["message"] and "authorization.openshift.io" in answer["message"]
     c.ask(good, "POST", path, binding("m", "view", None, userNames=["good"]), want=201)
     c.ask(good, "PATCH", f"{path}/m", {"userNames": ["good", "mallory"]}, headers=MERGE, want=403)
+
+
+# ---- policies ----
+
+def test_policies_have_the_roles_and_bindings(c):
+    policy = c.ask(c.ada, "GET", f"{RED}/policies/default", want=200)
+    assert (policy["kind"], policy["metadata"]["name"], policy["metadata"]["namespace"]) == ("Policy", "default", "red")
+    roles = {x["name"]: x["role"] for x in policy["roles"]}
+    assert roles["reader"]["rules"] == [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]
+    assert roles["reader"]["kind"] == "Role" and "managedFields" not in roles["reader"]["metadata"]
+    local, cluster = [c.ask(c.ada, "GET", f"{RED}/policybindings/{name}", want=200) for name in ("red:default", ":default")]
+    assert local["policyRef"] == {"namespace": "red", "name": "default"} and cluster["policyRef"] == {"name": "default"}
+    of_local, of_cluster = [{x["name"]: x["roleBinding"] for x in o["roleBindings"]} for o in (local, cluster)]
+    assert of_local["readers"]["groupNames"] == ["dev"] and "readers" not in of_cluster
+    assert of_cluster["ada"]["userNames"] == ["ada"] and "ada" not in of_local
+    listed = c.admin("GET", "/oapi/v1/policybindings")
+    assert (listed["kind"], listed["apiVersion"]) == ("PolicyBindingList", "v1")
+    assert {("red", "red:default"), ("red", ":default"), ("blue", ":default")} <= {
+        (x["metadata"]["namespace"], x["metadata"]["name"]) for x in listed["items"]}
+    named = c.admin("GET", f"{AUTH}/policies?fieldSelector=metadata.namespace=red")
+    assert [x["metadata"]["namespace"] for x in named["items"]] == ["red"]
+    everything = c.admin("GET", f"{AUTH}/clusterpolicies/default")
+    assert {"admin", "edit", "view"} <= {x["name"] for x in everything["roles"]}
+    bindings = c.admin("GET", f"{AUTH}/clusterpolicybindings")["items"]
+    assert [x["metadata"]["name"] for x in bindings] == [":default"]
+    assert "cluster-admins" in [x["name"] for x in bindings[0]["roleBindings"]]
+    rows = c.admin("GET", f"{RED}/policies", headers=TABLE)["rows"]
+    assert rows[0]["cells"][0] == "default" and rows[0]["cells"][1] >= 1
+    for path in (f"{RED}/policies/other", f"{RED}/policybindings/blue:default", f"{AUTH}/namespaces/nosuch/policies/default"):
+        c.admin("GET", path, want=404)
+    for who in (c.ada, c.jane):
+        c.ask(who, "GET", f"{AUTH}/namespaces/blue/policies", want=403)
+        c.ask(who, "GET", f"{AUTH}/clusterpolicies", want=403)
+    c.ask(c.jane, "GET", f"{RED}/policies/default", want=403)
+
+
+def test_policies_are_not_written(c):
+    for method, path, instead in (("PUT", f"{RED}/policies/default", "roles"), ("POST", f"{RED}/policies", "roles"),
+                                  ("PATCH", f"{RED}/policybindings/:default", "rolebindings"),
+                                  ("DELETE", f"{AUTH}/clusterpolicies/default", "clusterroles"),
+                                  ("POST", "/oapi/v1/clusterpolicybindings", "clusterrolebindings")):
+        answer = c.admin(method, path, {"metadata": {"name": "default"}}, 405)
+        assert answer["message"].endswith(f"cannot be written; write {instead} instead"), answer
+    # What a cluster administrator had to create before the first binding to a local role.
+    body = {"kind": "PolicyBinding", "apiVersion": "v1", "metadata": {"name": "red:default", "namespace": "red"},
+            "policyRef": {"namespace": "red", "name": "default"}, "roleBindings": []}
+    made = c.admin("POST", "/oapi/v1/namespaces/red/policybindings", body, 201)
+    assert made == c.admin("GET", "/oapi/v1/namespaces/red/policybindings/red:default")
+    for wrong, field in (({"roleBindings": [{"name": "x"}]}, "roleBindings"), ({"metadata": {"name": "blue:default"}}, "metadata.name"),
+                         ({"metadata": {}}, "metadata.name"), ({"roleBindings": "x"}, "roleBindings")):
+        causes = c.admin("POST", f"{RED}/policybindings", {**body, "apiVersion": "authorization.openshift.io/v1", **wrong},
+                         422)["details"]["causes"]
+        assert [x["field"] for x in causes] == [field]
+    c.ask(c.ada, "POST", "/oapi/v1/namespaces/red/policybindings", body, want=403)

@@ -61,7 +61,7 @@ static const struct role roles[] = {
       {READ, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP, "roles"},
       {"create", OPENSHIFT_AUTHORIZATION,
        "localresourceaccessreviews localsubjectaccessreviews subjectrulesreviews"},
-      {READ, OPENSHIFT_AUTHORIZATION, "rolebindingrestrictions"},
+      {READ, OPENSHIFT_AUTHORIZATION, "policies policybindings rolebindingrestrictions"},
       {"create", SCC_GROUP, SCC_REVIEWS},
       /* A project's administrator may change only its display name and
        * description: api/kinds/kind_namespace.c checks that. */
@@ -114,7 +114,8 @@ static const struct role roles[] = {
       {READ, "metrics.k8s.io", "nodes pods"},
       {READ, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP,
        "clusterrolebindings clusterroles rolebindings roles"},
-      {READ, OPENSHIFT_AUTHORIZATION, "rolebindingrestrictions"},
+      {READ, OPENSHIFT_AUTHORIZATION,
+       "clusterpolicies clusterpolicybindings policies policybindings rolebindingrestrictions"},
       {"create", OPENSHIFT_AUTHORIZATION,
        "localresourceaccessreviews localsubjectaccessreviews resourceaccessreviews "
        "selfsubjectrulesreviews subjectaccessreviews subjectrulesreviews"},
