@@ -146,6 +146,11 @@ struct api_kind {
      * the underlying kind. */
     bool personal;
     bool read_only; /* Objects are read only; no client writes them. */
+    const char
+        *instead; /* Of a kind that is read only: the resources to write instead; NULL: none. */
+    /* Of a kind that is read only: the creation of an empty object is accepted, and changes nothing
+     * (PolicyBinding). */
+    bool create_empty;
     /* A view of which each user gets, lists, watches and deletes the objects that have the user in
      * their selectable fields userName and userUID, and no others (UserOAuthAccessToken). */
     bool own;

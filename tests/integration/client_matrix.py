@@ -28,9 +28,12 @@ NEEDED = {"Binding": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "
 NAMES = {"Binding": "matrix-bound", "BaselineAdminNetworkPolicy": "default", "CustomResourceDefinition": "books.example.org",
          "HostSubnet": "one", "NetNamespace": "one", "Identity": "ldap:joe", "UserIdentityMapping": "ldap:ann",
          **dict.fromkeys(("OAuthAccessToken", "OAuthAuthorizeToken"), "sha256~AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"),
-         "OAuthClientAuthorization": "joe:shop"}
+         "OAuthClientAuthorization": "joe:shop", "PolicyBinding": ":default"}
+# Questions whose answer is of another kind.
+ANSWERS = {("authorization.openshift.io/v1", start + kind): f"{kind}Response" for start in ("", "Local")
+           for kind in ("SubjectAccessReview", "ResourceAccessReview")}
 # Of these the server keeps names only: nothing can be marked.
-COMPOSED = ("UserIdentityMapping",)
+COMPOSED = ("PolicyBinding", "UserIdentityMapping")
 # No object of these can be made; the server says why.
 REFUSED = dict.fromkeys(("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "ValidatingAdmissionPolicy",
                          "ValidatingAdmissionPolicyBinding", "IPAddress", "ServiceCIDR"),
@@ -123,7 +126,7 @@ def wrong(item, verb, got):
     """What is wrong with the object that the verb returned; None: nothing."""
     meta = got.get("metadata") or {}
     if "create" in item.verbs and "get" not in item.verbs:
-        return None if got.get("kind") in (item.kind, "Status") else f"a {got.get('kind')} was returned"
+        return None if got.get("kind") in (item.kind, ANSWERS.get((item.version, item.kind)), "Status") else f"a {got.get('kind')} was returned"
     if (got.get("kind"), got.get("apiVersion")) != (item.kind, item.version) or meta.get("name") != item.object["metadata"]["name"]:
         return f"{got.get('apiVersion')} {got.get('kind')} {meta.get('name')} was returned"
     if item.kind in COMPOSED:

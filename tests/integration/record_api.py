@@ -18,7 +18,8 @@ V2_REF, V3_REF = "#/definitions/", "#/components/schemas/"
 # No object of these can be made.
 REFUSED = ("DeviceClass", "IPAddress", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "ServiceCIDR",
            "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-READ_ONLY = ("AppliedClusterResourceQuota", "ComponentStatus", "NodeMetrics", "PodMetrics", "UserOAuthAccessToken")
+READ_ONLY = ("AppliedClusterResourceQuota", "ClusterPolicy", "ClusterPolicyBinding", "ComponentStatus", "NodeMetrics", "PodMetrics",
+             "Policy", "PolicyBinding", "UserOAuthAccessToken")
 TYPES_DEPTH = 3  # fields this deep are sent with values of another type; deeper ones have the same messages
 UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 UID_BYTES = re.compile(UID.pattern.encode())  # In protobuf a text of the same length takes its place.

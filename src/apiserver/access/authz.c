@@ -4,7 +4,6 @@
 #include "apiserver/access/authz.h"
 
 #include "apiserver/access/node_authz.h"
-#include "apiserver/access/scopes.h"
 
 #include "base/map.h"
 
@@ -47,4 +46,18 @@ bool authz_may(struct security *s, const struct user_info *u, const char *verb, 
                                  .name = name ? name : "",
                                  .node = ""};
     return authz_allows(s, u, &a, NULL);
+}
+
+bool authz_each_rule(struct security *s, const struct user_info *u, const char *ns,
+                     rbac_rule_fn *fn, void *ctx)
+{
+    if ((s->always_allow || user_in_group(u, GROUP_MASTERS)) && !scopes_of(u)) {
+        char star[] = "*", *one[] = {star};
+        struct rbac_list list = {one, 1};
+        fn(ctx, &(struct rbac_rule){.verbs = list, .groups = list, .resources = list});
+        fn(ctx, &(struct rbac_rule){.verbs = list, .urls = list});
+        return true;
+    }
+    scopes_each_rule(s->rbac, u, ns, fn, ctx);
+    return !user_node(u);
 }

@@ -381,27 +381,39 @@ static void add_binding(struct strbuf *out, const struct binding *b, const char 
     add_subject(out, b, subject);
 }
 
+static void add_missing(struct strbuf *out, const struct binding *b)
+{
+    CLEANUP_FREE char *kind = xstrdup(b->role_kind);
+    for (char *p = kind; *p; p++) {
+        *p = (char) (*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
+    }
+    strbuf_addf(out, "%s%s.rbac.authorization.k8s.io \"%s\" not found", out->size ? ", " : "", kind,
+                b->role_name);
+}
+
+static bool rules_allow(const struct rbac_rules *rules, const struct attributes *a)
+{
+    size_t i = 0;
+    while (rules && i < rules->n && !rbac_rule_allows(&rules->at[i], a)) {
+        i++;
+    }
+    return rules && i < rules->n;
+}
+
 static bool decide(void *ctx, const struct binding *b, const char *subject,
                    const struct rbac_rules *rules)
 {
     struct decision *d = ctx;
     if (!rules && d->why) {
-        CLEANUP_FREE char *kind = xstrdup(b->role_kind);
-        for (char *p = kind; *p; p++) {
-            *p = (char) (*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
-        }
-        strbuf_addf(d->why, "%s%s.rbac.authorization.k8s.io \"%s\" not found",
-                    d->why->size ? ", " : "", kind, b->role_name);
+        add_missing(d->why, b);
     }
-    for (size_t i = 0; rules && i < rules->n; i++) {
-        if (rbac_rule_allows(&rules->at[i], d->a)) {
-            if (d->why) {
-                add_binding(d->why, b, subject);
-            }
-            return false;
-        }
+    if (!rules_allow(rules, d->a)) {
+        return true;
     }
-    return true;
+    if (d->why) {
+        add_binding(d->why, b, subject);
+    }
+    return false;
 }
 
 bool rbac_allows(const struct rbac *r, const struct user_info *u, const struct attributes *a,
@@ -409,6 +421,27 @@ bool rbac_allows(const struct rbac *r, const struct user_info *u, const struct a
 {
     struct decision d = {.a = a, .why = why};
     return !visit(r, u, a->is_resource ? a->namespace : NULL, decide, &d);
+}
+
+void rbac_each_subject(const struct rbac *r, const struct attributes *a, rbac_subject_fn *fn,
+                       void *ctx, struct strbuf *missing)
+{
+    const char *ns = a->is_resource ? a->namespace : "";
+    const struct smap_entry *e;
+    SMAP_FOREACH (e, &r->bindings) {
+        const struct binding *b = e->value;
+        if (b->ns && !streq(b->ns, ns)) {
+            continue;
+        }
+        const struct rbac_rules *rules = smap_get(&r->roles, b->role);
+        if (!rules) {
+            add_missing(missing, b);
+        }
+        for (size_t i = 0; rules_allow(rules, a) && i < b->n_subjects; i++) {
+            const char *subject = strchr(b->subjects[i].key, '/') + 1;
+            fn(ctx, strchr(subject, ':') + 1, str_has_prefix(subject, "group:"));
+        }
+    }
 }
 
 struct each {

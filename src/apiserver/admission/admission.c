@@ -130,12 +130,14 @@ static const struct admission_plugin plugins[] = {
                                     RBAC "clusterrolebindings", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .exempts_masters = true,
+     .judges_stored = true,
      .required = "users could give themselves rights that they do not have",
      .validate = rbac_validate},
     {.name = "openshift.io/RestrictSubjectBindings",
      .kinds = (const char *const[]){RBAC "rolebindings", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .exempts_masters = true,
+     .judges_stored = true,
      .required = "a project could be opened to users whom its restrictions exclude",
      .validate = restriction_validate},
     {.name = "RestrictedEndpointsAdmission",
@@ -247,6 +249,7 @@ bool admission_is_enabled(const struct admission *ad, const char *name)
 
 static bool concerns_kind(const struct admission_plugin *p, const struct api_kind *k)
 {
+    k = p->judges_stored && k->view ? k->view->of : k;
     size_t n = strlen(k->group), i = 0;
     while (p->kinds && p->kinds[i] &&
            !(strncmp(p->kinds[i], k->group, n) == 0 && p->kinds[i][n] == '/' &&
@@ -256,6 +259,27 @@ static bool concerns_kind(const struct admission_plugin *p, const struct api_kin
     return !p->kinds || p->kinds[i];
 }
 
+/* The object as it is stored; owned. */
+static struct json *stored_form(const struct api_kind *k, const struct json *obj)
+{
+    struct json *stored = obj ? json_clone(obj) : NULL;
+    if (stored) {
+        k->view->store(stored);
+    }
+    return stored;
+}
+
+static int validate_one(const struct admission_plugin *p, struct request *q, const struct json *obj,
+                        const struct json *old, struct outcome *outcome)
+{
+    if (!p->judges_stored || !q->kind->view) {
+        return p->validate(q, obj, old, outcome);
+    }
+    CLEANUP(json_free) struct json *now = stored_form(q->kind, obj);
+    CLEANUP(json_free) struct json *before = stored_form(q->kind, old);
+    return p->validate(q, now, before, outcome);
+}
+
 /* Runs one phase of one plug-in, and records its time. */
 static int run_one(const struct admission_plugin *p, bool admits, struct request *q,
                    struct json *obj, const struct json *old, struct outcome *outcome)
@@ -263,7 +287,7 @@ static int run_one(const struct admission_plugin *p, bool admits, struct request
     static const char *const verbs[] = {
         [ADMIT_CREATE] = "CREATE", [ADMIT_UPDATE] = "UPDATE", [ADMIT_DELETE] = "DELETE"};
     uint64_t begin_ns = time_mono_ns();
-    int r = admits ? p->admit(q, obj, old, outcome) : p->validate(q, obj, old, outcome);
+    int r = admits ? p->admit(q, obj, old, outcome) : validate_one(p, q, obj, old, outcome);
     metrics_count_admission(q->server->metrics,
                             &(struct admission_call){.name = p->name,
                                                      .type = admits ? "admit" : "validate",

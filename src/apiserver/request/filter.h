@@ -12,8 +12,8 @@
 
 /* Fills q->attributes and q->user.  Negative: the request is refused, and the outcome is filled. */
 int filter_request(struct request *q, struct outcome *outcome);
-/* Whether a user who may update or patch an object that does not exist may create it, too.
- * -EACCES: not. */
+/* Whether a user who may update or patch an object that does not exist may create it, too; and
+ * whether a user may create an access review that is not about the user.  -EACCES: not. */
 int filter_may_create(struct request *q, struct outcome *outcome);
 /* The request was answered with 'code'; 'body' (JSON; NULL: none or not known) goes to the audit
  * log if the audit policy requires it.  Call it once, before 'q' is freed. */

@@ -66,7 +66,8 @@ static bool is_verb_of_kind(const struct request *q)
     const struct api_kind *k = q->kind;
     bool placed = !k->namespaced || q->namespace;
     if (k->read_only) {
-        return q->verb == VERB_GET || q->verb == VERB_LIST;
+        return q->verb == VERB_GET || q->verb == VERB_LIST ||
+               (k->create_empty && q->verb == VERB_CREATE && !q->name && placed);
     }
     if (k->own) {
         return q->verb == VERB_GET || q->verb == VERB_LIST || q->verb == VERB_WATCH ||
@@ -130,6 +131,11 @@ int request_resolve(struct request *q, struct err *e)
     q->name = named ? a->name : NULL;
     q->subresource = part ? part->name : "";
     q->verb = verb_find(a->verb);
+    if (!is_allowed(q, part) && k->instead) {
+        return err_set(e, -EOPNOTSUPP,
+                       "%s are made from other objects and cannot be written; write %s instead",
+                       k->plural, k->instead);
+    }
     if (!is_allowed(q, part)) {
         return err_set(e, -EOPNOTSUPP,
                        "the server does not allow this method on the requested resource");

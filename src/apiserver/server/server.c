@@ -30,6 +30,7 @@
 #include "apiserver/verbs/health.h"
 #include "apiserver/verbs/mapping.h"
 #include "apiserver/verbs/openapi.h"
+#include "apiserver/verbs/policies.h"
 #include "apiserver/verbs/read.h"
 #include "apiserver/verbs/review.h"
 #include "apiserver/verbs/rollout_log.h"
@@ -321,6 +322,8 @@ static void dispatch_allowed(struct request *q, struct outcome *outcome)
         newest_then(q, handle_self, outcome);
     } else if (applied_quota_is_asked(q)) {
         newest_then(q, handle_applied_quota, outcome);
+    } else if (policies_are_asked(q)) {
+        newest_then(q, handle_policies, outcome);
     } else if (mapping_is_asked(q)) {
         newest_then(q, handle_mapping, outcome);
     } else if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {

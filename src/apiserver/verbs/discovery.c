@@ -48,7 +48,8 @@ static struct json *verbs(const struct api_kind *k, const struct api_subresource
         return names(part->verbs);
     }
     if (k->read_only) {
-        return names((const char *const[]){"get", "list", NULL});
+        return names(k->create_empty ? (const char *const[]){"create", "get", "list", NULL}
+                                     : (const char *const[]){"get", "list", NULL});
     }
     if (k->own) {
         return names((const char *const[]){"delete", "get", "list", "watch", NULL});

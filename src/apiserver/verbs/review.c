@@ -5,10 +5,10 @@
 
 #include "api/typed.h"
 #include "apiserver/access/authz.h"
-#include "apiserver/access/scopes.h"
 #include "apiserver/access/token.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/verbs/fields.h"
+#include "apiserver/verbs/openshift_review.h"
 #include "apiserver/verbs/process.h"
 #include "apiserver/verbs/scc_review.h"
 #include "apiserver/verbs/write.h"
@@ -87,18 +87,9 @@ static struct json *rules_status(struct security *s, const struct user_info *u,
     struct json *st = json_object();
     json_ensure_array(st, "resourceRules");
     json_ensure_array(st, "nonResourceRules");
-    bool all = (s->always_allow || user_in_group(u, GROUP_MASTERS)) && !scopes_of(u);
-    if (all) {
-        char star[] = "*", *one[] = {star};
-        struct rbac_list list = {one, 1};
-        add_rule(st, &(struct rbac_rule){.verbs = list, .groups = list, .resources = list});
-        add_rule(st, &(struct rbac_rule){.verbs = list, .urls = list});
-    } else {
-        scopes_each_rule(s->rbac, u, ns, add_rule, st);
-    }
-    /* The rights of a node over its own objects cannot be written as rules. */
-    json_set_bool(st, "incomplete", !all && user_node(u));
-    if (!all && user_node(u)) {
+    bool all = authz_each_rule(s, u, ns, add_rule, st);
+    json_set_bool(st, "incomplete", !all);
+    if (!all) {
         json_set_string(st, "evaluationError",
                         "node authorizer does not support user rule "
                         "resolution");
@@ -389,6 +380,13 @@ void handle_review(struct request *q, struct outcome *outcome)
     CLEANUP_FREE char *version = request_api_version(q);
     json_set_string(body, "kind", q->kind->kind);
     json_set_string(body, "apiVersion", version);
+    if (openshift_review_is_asked(q)) {
+        if (openshift_review_body(q, &body, outcome) < 0) {
+            return;
+        }
+        outcome_json(outcome, 201, NULL, TAKE(body));
+        return;
+    }
     if (!process_is_asked(q)) {
         json_set(body, "status", status_of(q, json_get(body, "spec")));
     } else if (process_body(q, &body, outcome) < 0) {

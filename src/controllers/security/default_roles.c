@@ -9,6 +9,7 @@
 #include "pod/scc.h"
 
 #define RBAC_GROUP "rbac.authorization.k8s.io"
+#define OPENSHIFT_AUTHORIZATION "authorization.openshift.io"
 #define RBAC_VERSION RBAC_GROUP "/v1"
 #define LABEL_DEFAULT "kubernetes.io/bootstrapping"
 #define AGGREGATE RBAC_GROUP "/aggregate-to-"
@@ -56,9 +57,11 @@ static const struct role roles[] = {
      "admin",
      NULL,
      {{"create", "authorization.k8s.io", "localsubjectaccessreviews"},
-      {ALL, RBAC_GROUP, "rolebindings"},
-      {READ, RBAC_GROUP, "roles"},
-      {READ, "authorization.openshift.io", "rolebindingrestrictions"},
+      {ALL, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP, "rolebindings"},
+      {READ, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP, "roles"},
+      {"create", OPENSHIFT_AUTHORIZATION,
+       "localresourceaccessreviews localsubjectaccessreviews subjectrulesreviews"},
+      {READ, OPENSHIFT_AUTHORIZATION, "policies policybindings rolebindingrestrictions"},
       {"create", SCC_GROUP, SCC_REVIEWS},
       /* A project's administrator may change only its display name and
        * description: api/kinds/kind_namespace.c checks that. */
@@ -96,6 +99,7 @@ static const struct role roles[] = {
       {"list", "project.openshift.io", "projectrequests"},
       {"list watch", "project.openshift.io", "projects"},
       {"create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"},
+      {"create", OPENSHIFT_AUTHORIZATION, "selfsubjectrulesreviews"},
       {"delete get list watch", "oauth.openshift.io", "useroauthaccesstokens"}}},
     {"cluster-reader",
      NULL,
@@ -108,8 +112,13 @@ static const struct role roles[] = {
       {READ, "network.openshift.io", "clusternetworks hostsubnets netnamespaces"},
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
       {READ, "metrics.k8s.io", "nodes pods"},
-      {READ, RBAC_GROUP, "clusterrolebindings clusterroles rolebindings roles"},
-      {READ, "authorization.openshift.io", "rolebindingrestrictions"},
+      {READ, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP,
+       "clusterrolebindings clusterroles rolebindings roles"},
+      {READ, OPENSHIFT_AUTHORIZATION,
+       "clusterpolicies clusterpolicybindings policies policybindings rolebindingrestrictions"},
+      {"create", OPENSHIFT_AUTHORIZATION,
+       "localresourceaccessreviews localsubjectaccessreviews resourceaccessreviews "
+       "selfsubjectrulesreviews subjectaccessreviews subjectrulesreviews"},
       {READ, "certificates.k8s.io", "certificatesigningrequests"},
       {READ, "apiextensions.k8s.io", "customresourcedefinitions"},
       {READ, SCC_GROUP, SCC_PLURAL},

@@ -799,6 +799,68 @@ static void an_authorization_is_named_by_user_and_client(void **state)
     assert_string_equal(json_path_string(o, "metadata", "name", NULL), "jane:shop");
 }
 
+/* What is stored for an object of OpenShift's form, and what that shows again. */
+static void check_view(const char *plural, const char *sent, const char *stored, const char *shown)
+{
+    const struct api_kind *k = api_kind_find("authorization.openshift.io", "v1", plural);
+    CLEANUP(json_free) struct json *obj = parse(sent);
+    CLEANUP(json_free) struct json *want = parse(stored);
+    CLEANUP(json_free) struct json *again = parse(shown);
+    k->view->store(obj);
+    if (!json_equal(obj, want)) {
+        CLEANUP_FREE char *text = json_to_text(obj);
+        fail_msg("%s is stored as %s", sent, text);
+    }
+    k->view->show(obj);
+    if (!json_equal(obj, again)) {
+        CLEANUP_FREE char *text = json_to_text(obj);
+        fail_msg("%s is shown as %s", stored, text);
+    }
+}
+
+#define REF "'roleRef':{'apiGroup':'rbac.authorization.k8s.io','kind':'ClusterRole','name':'view'}"
+#define RBAC_GROUP "'apiGroup':'rbac.authorization.k8s.io'"
+static void openshifts_form_of_roles_and_bindings(void **state)
+{
+    check_view("roles", "{'rules':[{'verbs':['get'],'apiGroups':null,'resources':['pods']}]}",
+               "{'rules':[{'verbs':['get'],'resources':['pods'],'apiGroups':['']}]}",
+               "{'rules':[{'verbs':['get'],'resources':['pods'],'apiGroups':['']}]}");
+    /* Admission sees objects before their types are checked. */
+    check_view("roles", "{'rules':[null,'x',{'verbs':'get','resources':['pods']}]}",
+               "{'rules':[{'apiGroups':['']},{'apiGroups':['']},"
+               "{'resources':['pods'],'apiGroups':['']}]}",
+               "{'rules':[{'apiGroups':[''],'resources':[]},{'apiGroups':[''],'resources':[]},"
+               "{'resources':['pods'],'apiGroups':['']}]}");
+    /* Lists of names win, even empty ones; what is no list does not. */
+    check_view("rolebindings",
+               "{'metadata':{},'userNames':[],'subjects':[{'kind':'User','name':'joe'}],"
+               "'roleRef':{'name':'view'}}",
+               "{'metadata':{},'subjects':[]," REF "}",
+               "{'metadata':{},'userNames':[],'groupNames':[],'subjects':[],"
+               "'roleRef':{'name':'view'}}");
+    check_view(
+        "rolebindings",
+        "{'metadata':{'namespace':'red'},'userNames':'joe','subjects':[{'kind':"
+        "'ServiceAccount','name':'robot'}],'roleRef':{'name':'view'}}",
+        "{'metadata':{'namespace':'red'},'subjects':[{'kind':'ServiceAccount','name':'robot',"
+        "'namespace':'red'}]," REF "}",
+        "{'metadata':{'namespace':'red'},'userNames':['system:serviceaccount:red:robot'],"
+        "'groupNames':[],'subjects':[{'kind':'ServiceAccount','namespace':'red',"
+        "'name':'robot'}],'roleRef':{'name':'view'}}");
+    /* A name that only resembles an account's is a user's. */
+    check_view(
+        "clusterrolebindings",
+        "{'metadata':{},'userNames':['system:serviceaccount:red:a:b','system:serviceaccount::a'],"
+        "'roleRef':{'name':'view'}}",
+        "{'metadata':{},'subjects':[{'kind':'User'," RBAC_GROUP
+        ",'name':'system:serviceaccount:red:a:b'},{'kind':'User'," RBAC_GROUP
+        ",'name':'system:serviceaccount::a'}]," REF "}",
+        "{'metadata':{},'userNames':['system:serviceaccount:red:a:b',"
+        "'system:serviceaccount::a'],'groupNames':[],'subjects':[{'kind':'SystemUser','name':"
+        "'system:serviceaccount:red:a:b'},{'kind':'SystemUser','name':"
+        "'system:serviceaccount::a'}],'roleRef':{'name':'view'}}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -816,6 +878,7 @@ int main(void)
         cmocka_unit_test(clients_of_the_oauth_server),
         cmocka_unit_test(tokens_codes_and_authorizations),
         cmocka_unit_test(an_authorization_is_named_by_user_and_client),
+        cmocka_unit_test(openshifts_form_of_roles_and_bindings),
         cmocka_unit_test(reviews),
         cmocka_unit_test(cells_show_what_kubectl_users_expect),
     };

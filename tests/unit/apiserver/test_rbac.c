@@ -714,6 +714,48 @@ static void it_agrees_with_one_that_looks_at_everything(void **state)
     assert_true(yes > 200 && no > 200);
 }
 
+static void add_name(void *ctx, const char *name, bool is_group)
+{
+    strbuf_addf(ctx, "%s%s ", is_group ? "@" : "", name);
+}
+
+/* The subjects with the right to get pods in 'ns', each once for each binding. */
+static void check_subjects(const struct rbac *r, const char *ns, const char *want,
+                           const char *want_missing)
+{
+    const struct attributes a = {.is_resource = true,
+                                 .verb = "get",
+                                 .group = "",
+                                 .resource = "pods",
+                                 .subresource = "",
+                                 .namespace = ns,
+                                 .name = ""};
+    CLEANUP_STRBUF struct strbuf found = STRBUF_INIT;
+    CLEANUP_STRBUF struct strbuf missing = STRBUF_INIT;
+    rbac_each_subject(r, &a, add_name, &found, &missing);
+    assert_string_equal(strbuf_cstr(&found), want);
+    assert_string_equal(strbuf_cstr(&missing), want_missing);
+}
+
+static void all_subjects_with_a_right_are_found(void **state)
+{
+    struct rbac *r = rbac_new();
+    static const char get[] = "[{'verbs': ['get'], 'apiGroups': [''], 'resources': ['pods']}]";
+    set_role(r, NULL, "reader", get);
+    set_role(r, "red", "other", "[{'verbs': ['get'], 'apiGroups': ['x'], 'resources': ['pods']}]");
+    bind(r, NULL, "all", "ClusterRole", "reader", "[{'kind': 'Group', 'name': 'ops:a'}]");
+    bind(r, "red", "a", "ClusterRole", "reader",
+         "[{'kind': 'User', 'name': 'jane'}, {'kind': 'ServiceAccount', 'name': 'robot'}]");
+    bind(r, "red", "b", "Role", "other", "[{'kind': 'User', 'name': 'joe'}]");
+    bind(r, "blue", "a", "ClusterRole", "reader", "[{'kind': 'User', 'name': 'eve'}]");
+    bind(r, "gray", "lost", "Role", "nosuch", "[{'kind': 'User', 'name': 'tim'}]");
+    check_subjects(r, "red", "@ops:a jane system:serviceaccount:red:robot ", "");
+    check_subjects(r, "blue", "@ops:a eve ", "");
+    check_subjects(r, "", "@ops:a ", "");
+    check_subjects(r, "gray", "@ops:a ", "role.rbac.authorization.k8s.io \"nosuch\" not found");
+    rbac_free(r);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -728,6 +770,7 @@ int main(void)
         T(missing_verbs_are_listed_by_resource),
         T(what_is_missing_is_told_as_kubernetes_does),
         T(more_combinations_than_the_bound_are_not_covered),
+        T(all_subjects_with_a_right_are_found),
         T(it_agrees_with_one_that_looks_at_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
