@@ -60,21 +60,26 @@ def test_a_session_from_login_to_logout(client, master):
     assert token not in master.text() and "anything" not in master.text()
 
 
-def test_by_a_browser(client, master):
+@pytest.mark.parametrize("version", ("--http1.1", "--http2"))
+def test_by_a_browser(client, master, version):
     """The loopback client's redirect and PKCE are taken; a form of the server logs in."""
     proc = subprocess.Popen([TENET, "login", master.url, "--certificate-authority", client.ca, "--web"], env=client.env, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    jar = client.folder / "cookies"
+    jar, headers = client.folder / "cookies", client.folder / "headers"
     try:
         url = re.search(r"https://\S+", proc.stdout.readline())[0]
-        curl = ["curl", "-s", "-L", "--cacert", client.ca, "-b", jar, "-c", jar]
+        curl = ["curl", "-s", "-L", version, "--cacert", client.ca, "-b", jar, "-c", jar]
         page = run([*curl, url]).stdout
+        assert "ssn" not in jar.read_text()
         fields = dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', page))
         action = re.search(r'<form method="post" action="([^"]*)"', page)[1].replace("&amp;", "&")
         form = [x for n, v in {**fields, "username": "jane", "password": "x"}.items()
                 for x in ("--data-urlencode", f"{n}={v.replace('&amp;', '&')}")]
-        done = run([*curl, *form, action if action.startswith("http") else master.url + action]).stdout
+        done = run([*curl, "-D", headers, *form, action if action.startswith("http") else master.url + action]).stdout
         assert "The login is complete" in done, done
+        # The session of the form ends as soon as the code is made.
+        cookies = re.findall(r"(?i)^set-cookie: ssn=([^;]*);.*HttpOnly; Secure", headers.read_text(), re.M)
+        assert len(cookies) == 2 and cookies[0] and not cookies[1] and "ssn" not in jar.read_text(), headers.read_text()
         out, err = proc.communicate(timeout=60)
         assert proc.returncode == 0 and "Login successful." in out, err
     finally:
