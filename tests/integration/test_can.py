@@ -107,3 +107,71 @@ def test_tokens_of_accounts(c, tenet):  # noqa: F811
     for words in (("sa",), ("sa", "frob"), ("sa", "get-token"), ("sa", "get-token", "a", "--duration", "5"),
                   ("sa", "new-token", "a", "--duration", "0")):
         assert tenet(*words).returncode == 2, words
+
+
+def test_who_may_do_something_and_by_which_binding(tenet):
+    tenet("adm", "policy", "add-role-to-user", "view", "jane", "-n", "red", check=True)
+    tenet("adm", "policy", "add-role-to-user", "edit", "-z", "web", "-n", "red", check=True)
+    tenet("adm", "policy", "add-cluster-role-to-group", "cluster-reader", "auditors", check=True)
+    r = tenet("adm", "policy", "who-can", "list", "deploy", "-n", "red", check=True)
+    assert r.stdout.startswith("Namespace: red\nVerb:      list\nResource:  deployments.apps\n\n"), r.stdout
+    rows = [x.split() for x in r.stdout.splitlines()]
+    assert ["User", "jane", "RoleBinding/view", "ClusterRole/view"] in rows
+    assert ["ServiceAccount", "red/web", "RoleBinding/edit", "ClusterRole/edit"] in rows
+    assert ["Group", "auditors", "ClusterRoleBinding/cluster-readers", "ClusterRole/cluster-reader"] in rows
+    everywhere = tenet("adm", "policy", "who-can", "list", "deploy", "-A", check=True).stdout
+    assert "jane" not in everywhere and "auditors" in everywhere
+    may_delete = tenet("policy", "who-can", "delete", "deploy", "web", "-n", "red", check=True).stdout
+    assert "jane" not in may_delete and "red/web" in may_delete and "auditors" not in may_delete
+    assert "red/web" in tenet("policy", "who-can", "create", "pods", "--subresource=exec", "-n", "red", check=True).stdout
+    assert "auditors" in tenet("policy", "who-can", "get", "/metrics", check=True).stdout
+    assert tenet("policy", "who-can", "get").returncode == 2
+    assert tenet(*as_jane("policy", "who-can", "get", "pods")).returncode == 1  # She may not read the bindings of the cluster.
+
+
+def test_default_objects_are_reconciled_on_demand(tenet, c):  # noqa: F811
+    kinds = ("cluster-roles", "cluster-role-bindings", "sccs")
+    for kind in kinds:  # The master has just done it.
+        shown = tenet("adm", "policy", f"reconcile-{kind}", check=True).stdout
+        assert shown == "", shown
+    rbac, scc = f"{RBAC}/clusterroles/basic-user", "/apis/security.openshift.io/v1/securitycontextconstraints/restricted"
+    role, binding = c.admin("GET", rbac), c.admin("GET", f"{RBAC}/clusterrolebindings/basic-users")
+    constraints = c.admin("GET", scc)
+    c.admin("PUT", rbac, {**role, "rules": [{"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["frobs"]}]})
+    c.admin("DELETE", f"{RBAC}/clusterrolebindings/basic-users")
+    c.admin("PUT", scc, {**constraints, "allowHostPID": True, "users": ["jane"], "priority": 3})
+    shown = tenet("adm", "policy", "reconcile-sccs", check=True).stdout
+    assert "allowHostPID: false" in shown and c.admin("GET", scc)["allowHostPID"] is True
+    assert tenet("adm", "policy", "reconcile-cluster-roles", "edit", check=True).stdout == ""
+    for kind, name in zip(kinds, ("clusterrole.rbac.authorization.k8s.io/basic-user",
+                                  "clusterrolebinding.rbac.authorization.k8s.io/basic-users",
+                                  "securitycontextconstraints.security.openshift.io/restricted")):
+        assert tenet("adm", "policy", f"reconcile-{kind}", "--confirm", check=True).stdout == f"{name}\n"
+        assert tenet("adm", "policy", f"reconcile-{kind}", check=True).stdout == ""
+    after = c.admin("GET", scc)
+    assert (after["allowHostPID"], after["users"], after["priority"]) == (False, ["jane"], 3)
+    rules = c.admin("GET", rbac)["rules"]
+    assert len(rules) > 3 and any("frobs" in r["resources"] for r in rules)
+    assert c.admin("GET", f"{RBAC}/clusterrolebindings/basic-users")["subjects"] == binding["subjects"]
+    r = tenet("adm", "policy", "reconcile-sccs", "x")
+    assert (r.returncode, r.stderr) == (1, 'error: "x" is none of the default securitycontextconstraints\n')
+
+
+def test_questions_about_other_users_and_about_scopes(tenet):
+    tenet("adm", "policy", "add-role-to-user", "edit", "jane", "-n", "red", check=True)
+    tenet("adm", "policy", "add-role-to-group", "view", "dev", "-n", "red", check=True)
+    wait_for("the right", lambda: tenet(*as_jane("can", "delete", "pods")).stdout == "yes\n")
+    ask = ("policy", "can-i", "-n", "red")
+    for words, answer in (
+            (("delete", "pods", "--user", "jane"), "yes"), (("delete", "nodes", "--user", "jane"), "no"),
+            (("delete", "pods", "--user", "joe"), "no"), (("list", "pods", "--user", "joe", "--groups", "a,dev"), "yes"),
+            (("delete", "pods", "--user", "jane", "--scopes", "user:full"), "yes"),
+            (("delete", "pods", "--user", "jane", "--scopes", "user:info"), "no"),
+            (("list", "pods", "--user", "jane", "--scopes", "user:info,role:view:red"), "yes"),
+            (("delete", "pods", "--user", "jane", "--scopes", "role:view:red"), "no"),
+            (("delete", "pods", "--scopes", "role:view:red"), "no"), (("delete", "pods", "--scopes", "user:full"), "yes")):
+        assert tenet(*ask, *words).stdout == f"{answer}\n", words
+    r = tenet(*ask, "delete", "pods", "--user", "jane", "--scopes=user:info", "--why")
+    assert r.stdout == "no\nRBAC: scopes [user:info] prevent this action\n"
+    assert tenet(*ask, "--list", "--user", "jane").returncode == 2
+    assert "cannot create" in tenet(*as_jane("can", "get", "pods", "--user", "joe")).stderr
