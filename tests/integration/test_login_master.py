@@ -88,6 +88,28 @@ def test_by_a_browser(client, master, version):
     assert client.run("whoami").stdout == "jane\n"
 
 
+def test_own_tokens_are_listed_and_revoked(client, master):
+    client.login(master, "-u", "joe", "-p", "x")
+    of_joe = client.run("whoami", "-t").stdout.strip()
+    client.login(master, "-u", "jane", "-p", "x")
+    first = client.run("whoami", "-t").stdout.strip()
+    client.login(master, "-u", "jane", "-p", "x")
+    rows = client.run("token", "own").stdout.splitlines()
+    assert rows[0].split() == ["NAME", "CLIENT", "CREATED", "ENDS", "SCOPES"] and len(rows) == 3
+    (current,), (other,) = ([r.split() for r in rows[1:] if ("(this session)" in r) is this] for this in (True, False))
+    assert current[1] == "openshift-challenging-client" and current[4] == "user:full" and current[3] > current[2]
+    assert first not in "".join(rows)
+    assert client.run("token", "revoke", "--all").stdout == f"token {other[0]} revoked\n"
+    wait_for("the end of the token", lambda: master.ask(first, "GET", "/version")[0] == 401)
+    assert client.run("whoami").stdout == "jane\n" and master.ask(of_joe, "GET", "/version")[0] == 200
+    r = client.run("token", "revoke", other[0], check=False)
+    assert r.returncode == 1 and "NotFound" in r.stderr
+    assert client.run("token", "revoke", current[0]).returncode == 0
+    wait_for("the end of the session", lambda: client.run("whoami", check=False).returncode == 1)
+    for words in (("revoke",), ("revoke", "--all", "x"), ("own", "x"), ("list", "--all"), ("frob",)):
+        assert client.run("token", *words, check=False).returncode == 2, words
+
+
 def test_refusals(client, master, tmp_path):
     (tmp_path / "other").mkdir()
     other = Master(tmp_path / "other", provider("DenyAll"))
