@@ -18,11 +18,20 @@ const struct command *const commands[] = {
     &cmd_dns,      &cmd_deployer,    &cmd_login,
     &cmd_logout,   &cmd_whoami,      &cmd_project,
     &cmd_projects, &cmd_new_project, &cmd_can,
-    &cmd_policy,   &cmd_sa,          NULL,
+    &cmd_policy,   &cmd_sa,          &cmd_secrets,
+    NULL,
 };
+
+/* Further names of commands, as oc has them. */
+static const struct {
+    const char *name, *stands_for;
+} words[] = {{"serviceaccounts", "sa"}, {"secret", "secrets"}};
 
 const struct command *command_find(const char *name)
 {
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        name = streq(name, words[i].name) ? words[i].stands_for : name;
+    }
     for (size_t i = 0; commands[i]; i++) {
         if (streq(name, commands[i]->name)) {
             return commands[i];

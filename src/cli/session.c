@@ -6,9 +6,12 @@
 #include "client/kubeconfig_edit.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define USER_AGENT "tenet/" TENET_VERSION
+#define MAX_LOGLEVEL 10u
+#define REQUESTS_LOGLEVEL 6u /* kubectl's level of a line for each request. */
 
 const struct command_option session_options[] = {SESSION_OPTIONS, {0}};
 
@@ -41,6 +44,16 @@ int session_getopt(struct session *s, const struct command *c, int argc, char **
             s->as_groups = s->as_groups ? s->as_groups : json_array();
             json_append(s->as_groups, json_string(optarg));
             break;
+        case OPT_LOGLEVEL: {
+            uint64_t level;
+            if (str_to_u64(optarg, MAX_LOGLEVEL, &level) < 0) {
+                (void) command_usage(c, "--loglevel \"%s\" is not a number from 0 to %u", optarg,
+                                     MAX_LOGLEVEL);
+                return '?';
+            }
+            s->loglevel = (unsigned) level;
+            break;
+        }
         default:
             return opt;
         }
@@ -105,6 +118,13 @@ static int impersonate(struct session *s)
     return 0;
 }
 
+static void print_request(const struct api_client *c, const char *method, const char *path,
+                          int error, uint64_t ms)
+{
+    fprintf(stderr, "%s %s%s %s in %ju milliseconds\n", method, api_client_server(c), path,
+            error < 0 ? strerrorname_np(-error) : "OK", (uintmax_t) ms);
+}
+
 int session_open(struct session *s)
 {
     __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
@@ -116,6 +136,9 @@ int session_open(struct session *s)
         return session_error("%s", e.text);
     }
     s->has_token = k.token != NULL;
+    if (s->loglevel >= REQUESTS_LOGLEVEL) {
+        api_client_set_trace(s->client, print_request);
+    }
     if (impersonate(s) != 0) {
         return 1;
     }

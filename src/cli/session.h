@@ -18,14 +18,15 @@ struct session {
     struct api_client *client;
     /* Options; strings are the command line's. */
     const char *kubeconfig, *server, *option_ns, *context, *as;
-    char *token;             /* Owned. */
-    struct json *as_groups;  /* An array of the groups of --as-group; owned; NULL: none. */
+    char *token;            /* Owned. */
+    struct json *as_groups; /* An array of the groups of --as-group; owned; NULL: none. */
+    unsigned loglevel;
     bool has_token;          /* The credentials are a token. */
     const char *ns;          /* The namespace to use, after session_open. */
     struct discovery *kinds; /* The kinds of the server; NULL: it was not asked. */
 };
 
-/* --namespace, --kubeconfig, --server, --context, --token, --as, --as-group: rows for
+/* --namespace, --kubeconfig, --server, --context, --token, --as, --as-group, --loglevel: rows for
  * command.shared, and for longer lists of them. */
 #define SESSION_OPTIONS                                                                         \
     {"namespace", 'n', "NS", "namespace; default: that of the kubeconfig", COMPLETE_NAMESPACE}, \
@@ -35,8 +36,10 @@ struct session {
         {"context", OPT_CONTEXT, "NAME", "a context of the kubeconfig, not the current one"},   \
         {"token", OPT_BEARER, "TOKEN", "the user's token, instead of the kubeconfig's"},        \
         {"as", OPT_AS, "USER", "acts as this user, if allowed to impersonate"},                 \
+        {"as-group", OPT_AS_GROUP, "GROUP", "a group of the user of --as; may be repeated"},    \
     {                                                                                           \
-        "as-group", OPT_AS_GROUP, "GROUP", "a group of the user of --as; may be repeated"       \
+        "loglevel", OPT_LOGLEVEL, "LEVEL",                                                      \
+            "0 to 10; from 6 on each request is written to standard error"                      \
     }
 extern const struct command_option session_options[];
 

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/timeutil.h"
 #include "client/kubeconfig.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct server {
 };
 
 struct api_client {
+    api_trace_fn *trace; /* NULL: none. */
     struct loop *loop;
     struct server servers[MAX_SERVERS];
     size_t n_servers, now;
@@ -399,10 +401,14 @@ int api_request_sync(struct api_client *c, const char *method, const char *path,
         content_type = content_type ? content_type : "application/json";
     }
     struct waiting w = {.client = c, .used = api_client_http(c), .e = e};
+    uint64_t begin = time_mono_ms();
     struct http_call *call =
         http_call_with(api_client_http(c), method, path, accept ? accept : "application/json",
                        content_type, c->headers, text.data, text.size, waiting_done, &w);
     int r = loop_run_until(c->loop, &w.finished, 0);
+    if (c->trace) {
+        c->trace(c, method, path, r < 0 ? r : w.error, time_mono_ms() - begin);
+    }
     if (r < 0) {
         http_call_cancel(call);
         return err_set(e, r, "%s %s: interrupted", method, path);
@@ -413,6 +419,11 @@ int api_request_sync(struct api_client *c, const char *method, const char *path,
         json_free(w.obj);
     }
     return w.error;
+}
+
+void api_client_set_trace(struct api_client *c, api_trace_fn *fn)
+{
+    c->trace = fn;
 }
 
 char *api_path(const char *api_version, const char *plural, const char *ns, const char *name,

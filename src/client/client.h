@@ -76,6 +76,11 @@ int api_request_sync(struct api_client *c, const char *method, const char *path,
                      const char *content_type, const struct json *body, struct json **ret,
                      struct err *e);
 
+/* Called after each api_request_sync: its error (0: none), and its duration in milliseconds. */
+typedef void api_trace_fn(const struct api_client *c, const char *method, const char *path,
+                          int error, uint64_t ms);
+void api_client_set_trace(struct api_client *c, api_trace_fn *fn); /* NULL: none. */
+
 /* ---- paths ---- */
 
 /* Owned "/api/v1/namespaces/NS/PLURAL/NAME" or "/apis/GROUP/VERSION/..."; 'api_version' as in

@@ -7,8 +7,11 @@
  * subject from the lists of the constraints themselves, where oc of OpenShift 3 puts it. */
 #include "base/mem.h"
 #include "cli/admin/adm.h"
+#include "cli/admin/adm_policy_reconcile.h"
 #include "cli/admin/adm_policy_review.h"
 #include "cli/admin/adm_policy_roles.h"
+#include "cli/admin/adm_policy_who.h"
+#include "cli/kubectl/learn.h"
 #include "cli/session.h"
 #include "pod/scc.h"
 
@@ -35,6 +38,11 @@ static const char help[] =
     "       tenet adm policy remove-scc-from-group SCC GROUP...\n"
     "       tenet adm policy scc-subject-review -f FILE... [-u USER] [-g GROUP...] [-z ACCOUNT]\n"
     "       tenet adm policy scc-review -f FILE... [-z ACCOUNT...]\n"
+    "       tenet adm policy who-can VERB RESOURCE [NAME] [-A]\n"
+    "       tenet adm policy who-can VERB /PATH\n"
+    "       tenet adm policy reconcile-cluster-roles [NAME...] [--confirm]\n"
+    "       tenet adm policy reconcile-cluster-role-bindings [NAME...] [--confirm]\n"
+    "       tenet adm policy reconcile-sccs [NAME...] [--confirm]\n"
     "\n"
     "Roles of users, groups and service accounts: in the project of the session, or with\n"
     "-cluster-role- in the whole cluster. ROLE is a ClusterRole, or with --role-namespace a Role.\n"
@@ -46,9 +54,15 @@ static const char help[] =
     "  scc-subject-review   which constraints allow the pods of files to a user, by default to "
     "oneself\n"
     "  scc-review           which constraints allow them to service accounts, by default to the "
-    "pod's\n";
+    "pod's\n"
+    "\n"
+    "who-can lists the subjects that may do something, with the binding and the role that give "
+    "it.\n"
+    "\n"
+    "The reconcile- commands bring the objects that every cluster has up to this release. Without\n"
+    "--confirm they print what they would write. What administrators added stays.\n";
 
-enum { OPT_ROLE_NAMESPACE = OPT_FIRST_FREE, OPT_BINDING };
+enum { OPT_ROLE_NAMESPACE = OPT_FIRST_FREE, OPT_BINDING, OPT_SUBRESOURCE, OPT_CONFIRM };
 
 static const struct command_option options[] = {
     {"role-namespace", OPT_ROLE_NAMESPACE, "NS",
@@ -59,13 +73,18 @@ static const struct command_option options[] = {
     {"user", 'u', "USER", "user whom a review is about"},
     {"groups", 'g', "GROUP", "group of that user; may be given repeatedly"},
     {"serviceaccount", 'z', "ACCOUNT", "service account of the namespace; may be given repeatedly"},
+    {"all-namespaces", 'A', NULL, "who-can: in all namespaces"},
+    {"subresource", OPT_SUBRESOURCE, "NAME", "who-can: a part of the resource, such as log"},
+    {"confirm", OPT_CONFIRM, NULL, "reconcile-: the objects are written"},
     {0},
 };
 
 static const struct {
     const char *name, *kind, *list; /* The list is that of the constraints. */
-    bool removes, reviews;
+    bool removes;
+    enum { CHANGES, REVIEWS, ASKS_WHO, RECONCILES } what;
     enum { NO_ROLE, IN_PROJECT, IN_CLUSTER } role;
+    enum policy_defaults defaults;
 } actions[] = {
     {"add-role-to-user", "User", .role = IN_PROJECT},
     {"add-role-to-group", "Group", .role = IN_PROJECT},
@@ -79,8 +98,13 @@ static const struct {
     {"add-scc-to-group", "Group", "groups", false},
     {"remove-scc-from-user", "User", "users", true},
     {"remove-scc-from-group", "Group", "groups", true},
-    {"scc-subject-review", "User", .reviews = true},
-    {"scc-review", "ServiceAccount", .reviews = true},
+    {"scc-subject-review", "User", .what = REVIEWS},
+    {"scc-review", "ServiceAccount", .what = REVIEWS},
+    {"who-can", .what = ASKS_WHO},
+    {"reconcile-cluster-roles", .what = RECONCILES, .defaults = POLICY_CLUSTER_ROLES},
+    {"reconcile-cluster-role-bindings", .what = RECONCILES,
+     .defaults = POLICY_CLUSTER_ROLE_BINDINGS},
+    {"reconcile-sccs", .what = RECONCILES, .defaults = POLICY_SCCS},
 };
 
 struct policy {
@@ -94,7 +118,8 @@ struct policy {
     struct err error; /* Of the last request. */
     /* Of the options: */
     struct json *accounts, *groups, *files;
-    const char *user, *role_namespace, *binding;
+    const char *user, *role_namespace, *binding, *subresource;
+    bool everywhere, confirm;
 };
 
 /* ---- subjects ---- */
@@ -387,6 +412,52 @@ static int change_roles(struct policy *p)
     return policy_roles_run(&p->s, &r);
 }
 
+/* Options of a change and of a review mean nothing here. */
+static int refuse_options(const struct policy *p)
+{
+    return p->user || p->role_namespace || p->binding || json_count(p->accounts) ||
+                   json_count(p->groups) || json_count(p->files)
+               ? command_usage(&adm_policy, "%s takes no options about subjects and roles",
+                               actions[p->action].name)
+               : 0;
+}
+
+static int ask_who(struct policy *p, int argc, char **argv)
+{
+    struct policy_question q = {.group = "", .subresource = "", .name = "", .resource = ""};
+    if (argc - optind < 2) {
+        return command_usage(&adm_policy,
+                             "a verb and a resource are needed, such as \"who-can get pods\"");
+    }
+    q.verb = argv[optind++];
+    char *word = argv[optind++];
+    int status = session_open(&p->s);
+    if (status) {
+        return status;
+    }
+    if (*word == '/') {
+        q.url = word;
+    } else {
+        const struct api_kind *k = learn_kind(&p->s, word);
+        q.resource = k ? k->plural : word;
+        q.group = k ? k->group : "";
+        q.subresource = p->subresource ? p->subresource : "";
+        q.name = optind < argc ? argv[optind++] : "";
+        p->everywhere |= k && !k->namespaced;
+    }
+    return command_expect_end(&adm_policy, argc, argv) != -1
+               ? 2
+               : policy_who_run(&p->s, &q, p->everywhere ? NULL : p->s.ns);
+}
+
+static int reconcile(struct policy *p, char **argv)
+{
+    int status = session_open(&p->s);
+    return status ? status
+                  : policy_reconcile_run(&p->s, actions[p->action].defaults, argv + optind,
+                                         p->confirm);
+}
+
 static int dispatch(struct policy *p, int argc, char **argv)
 {
     if (optind == argc) {
@@ -396,10 +467,21 @@ static int dispatch(struct policy *p, int argc, char **argv)
         return command_usage(&adm_policy, "unknown command \"%s\"", argv[optind]);
     }
     optind++;
-    if (actions[p->action].reviews) {
+    unsigned what = actions[p->action].what;
+    if ((p->confirm && what != RECONCILES) ||
+        ((p->everywhere || p->subresource) && what != ASKS_WHO)) {
+        return command_usage(&adm_policy, "%s takes no --%s", actions[p->action].name,
+                             p->confirm      ? "confirm"
+                             : p->everywhere ? "all-namespaces"
+                                             : "subresource");
+    }
+    if (what == REVIEWS) {
         return review(p, argc, argv);
     }
-    int status = read_change(p, argc, argv);
+    int status = what == CHANGES ? read_change(p, argc, argv) : refuse_options(p);
+    if (what != CHANGES) {
+        return status ? status : what == ASKS_WHO ? ask_who(p, argc, argv) : reconcile(p, argv);
+    }
     return status ? status : actions[p->action].role ? change_roles(p) : execute(p);
 }
 
@@ -421,6 +503,12 @@ static int run(int argc, char **argv)
             p.role_namespace = optarg;
         } else if (opt == OPT_BINDING) {
             p.binding = optarg;
+        } else if (opt == OPT_SUBRESOURCE) {
+            p.subresource = optarg;
+        } else if (opt == 'A') {
+            p.everywhere = true;
+        } else if (opt == OPT_CONFIRM) {
+            p.confirm = true;
         } else {
             json_append(opt == 'z'   ? p.accounts
                         : opt == 'g' ? p.groups
@@ -449,5 +537,6 @@ const struct command adm_policy = {
                 "add-cluster-role-to-user add-cluster-role-to-group remove-cluster-role-from-user "
                 "remove-cluster-role-from-group add-scc-to-user add-scc-to-group "
                 "remove-scc-from-user remove-scc-from-group "
-                "scc-subject-review scc-review",
+                "scc-subject-review scc-review who-can reconcile-cluster-roles "
+                "reconcile-cluster-role-bindings reconcile-sccs",
     .run = run};

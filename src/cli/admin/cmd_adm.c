@@ -2,11 +2,19 @@
 /* tenet adm: commands for administrators of a cluster, in groups. */
 #include "cli/admin/adm.h"
 
-static const struct command *const groups[] = {
-    &adm_config,      &adm_cordon,   &adm_create_master_certs,
-    &adm_drain,       &adm_groups,   &adm_manage_node,
-    &adm_pod_network, &adm_policy,   &adm_prometheus_targets,
-    &adm_storage,     &adm_uncordon, NULL};
+static const struct command *const groups[] = {&adm_config,
+                                               &adm_cordon,
+                                               &adm_create_master_certs,
+                                               &adm_drain,
+                                               &adm_groups,
+                                               &adm_manage_node,
+                                               &adm_new_project,
+                                               &adm_pod_network,
+                                               &adm_policy,
+                                               &adm_prometheus_targets,
+                                               &adm_storage,
+                                               &adm_uncordon,
+                                               NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
@@ -19,6 +27,7 @@ static const char help[] =
     "  drain                 empty nodes for maintenance\n"
     "  groups                groups of users and their members\n"
     "  manage-node           whether nodes get pods; list or evict their pods\n"
+    "  new-project           make a project for a user\n"
     "  pod-network           networks of projects: join, isolate, make global\n"
     "  policy                roles of users and groups, use of security context constraints\n"
     "  prometheus-targets    masters and nodes as targets of Prometheus\n"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet token: tokens by which nodes join. */
+/* tenet token: tokens by which nodes join, and the OAuth tokens of the user. */
 #include "api/kind.h"
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "cli/admin/join_command.h"
+#include "cli/login/own_tokens.h"
 #include "cli/session.h"
 
 #include <stdio.h>
@@ -16,13 +17,27 @@ static const char help[] =
     "usage: tenet token create [--print-join-command] [--ttl TIME] [--node NAME] [OPTIONS]\n"
     "       tenet token list [OPTIONS]\n"
     "       tenet token delete ID... [OPTIONS]\n"
+    "       tenet token own [OPTIONS]\n"
+    "       tenet token revoke (NAME... | --all) [OPTIONS]\n"
     "\n"
     "Bootstrap tokens: what a node shows to get its own certificate, once. \"create\" prints a "
     "new\n"
     "one.  With --print-join-command it prints the line to run on the host that is to be a node.\n"
-    "With --write-kubeconfig it also writes what a node's bootstrapKubeConfig needs.\n";
+    "With --write-kubeconfig it also writes what a node's bootstrapKubeConfig needs.\n"
+    "\n"
+    "\"own\" lists the user's own OAuth tokens, which logins made. \"revoke\" ends them: by their "
+    "names,\n"
+    "or with --all every one but that of this session.\n";
 
-enum { OPT_TTL = OPT_FIRST_FREE, OPT_DESCRIPTION, OPT_WRITE, OPT_JOIN, OPT_NODE, OPT_USES };
+enum {
+    OPT_TTL = OPT_FIRST_FREE,
+    OPT_DESCRIPTION,
+    OPT_WRITE,
+    OPT_JOIN,
+    OPT_NODE,
+    OPT_USES,
+    OPT_ALL
+};
 static const struct command_option options[] = {
     {"print-join-command", OPT_JOIN, NULL,
      "prints \"tenet setup node --join TOKEN HOST\" for one node and one hour",
@@ -35,6 +50,7 @@ static const struct command_option options[] = {
      "whether one node may join by it or many; default: many, and one with --print-join-command",
      "one many"},
     {"description", OPT_DESCRIPTION, "TEXT", "a text for the list"},
+    {"all", OPT_ALL, NULL, "revoke: all own tokens but that of this session"},
     {"write-kubeconfig", OPT_WRITE, "FILE",
      "the token, with the server and its CA of the kubeconfig in use", COMPLETE_FILE,
      .detail = "The file has mode 0600."},
@@ -44,7 +60,7 @@ struct token_command {
     struct session s;
     int64_t ttl_s; /* -1: the default. */
     const char *description, *write, *node, *uses;
-    bool join;
+    bool join, all;
 };
 
 /* "30m", "24h", "7d", "90s", "0" */
@@ -185,6 +201,35 @@ static void done(struct token_command *t)
     session_done(&t->s);
 }
 
+/* Returns 0, or 2 after what is wrong was reported. */
+static int check_arguments(const struct token_command *t, const char *verb, int n, char **args)
+{
+    static const struct {
+        const char *verb, *names; /* What follows the verb; NULL: nothing. */
+    } verbs[] = {{"create", NULL},
+                 {"list", NULL},
+                 {"delete", "the token's ID"},
+                 {"own", NULL},
+                 {"revoke", "the token's name, or --all,"}};
+    bool revokes = streq(verb, "revoke");
+    size_t i = 0;
+    while (i < ARRAY_SIZE(verbs) && !streq(verbs[i].verb, verb)) {
+        i++;
+    }
+    if (i == ARRAY_SIZE(verbs)) {
+        return command_usage(&cmd_token, "must be one of create, list, delete, own, revoke");
+    }
+    if (t->all && !revokes) {
+        return command_usage(&cmd_token, "--all is for revoke");
+    }
+    if (verbs[i].names && n == 0 && !t->all) {
+        return command_usage(&cmd_token, "%s: %s is missing", verb, verbs[i].names);
+    }
+    return n && (!verbs[i].names || t->all)
+               ? command_usage(&cmd_token, "unexpected argument \"%s\"", args[0])
+               : 0;
+}
+
 static int run(int argc, char **argv)
 {
     __attribute__((cleanup(done))) struct token_command t = {.ttl_s = -1};
@@ -205,6 +250,9 @@ static int run(int argc, char **argv)
         case OPT_JOIN:
             t.join = true;
             break;
+        case OPT_ALL:
+            t.all = true;
+            break;
         case OPT_NODE:
             if (api_check_dns_subdomain(optarg)) {
                 return command_usage(&cmd_token, "--node: \"%s\" is not a node's name: %s", optarg,
@@ -222,30 +270,23 @@ static int run(int argc, char **argv)
             return opt == OPT_HELP ? 0 : 2;
         }
     }
-    const char *verb = optind < argc ? argv[optind] : "";
-    int n = argc - optind - 1;
-    bool known = streq(verb, "create") || streq(verb, "list") || streq(verb, "delete");
-    if (!known) {
-        return command_usage(&cmd_token, "must be one of create, list, delete");
-    }
-    if (streq(verb, "delete") ? n == 0 : n > 0) {
-        return command_usage(
-            &cmd_token, n ? "unexpected argument \"%s\"" : "delete: the token's ID is missing%s",
-            n ? argv[optind + 1] : "");
-    }
-    int status = session_open(&t.s);
+    const char *verb = optind < argc ? argv[optind++] : "";
+    int status = check_arguments(&t, verb, argc - optind, argv + optind);
+    status = status ? status : session_open(&t.s);
     if (status != 0) {
         return status;
     }
-    return streq(verb, "create") ? create(&t)
-           : streq(verb, "list") ? list(&t)
-                                 : delete (&t, n, argv + optind + 1);
+    return streq(verb, "create")   ? create(&t)
+           : streq(verb, "list")   ? list(&t)
+           : streq(verb, "own")    ? own_tokens_list(&t.s)
+           : streq(verb, "revoke") ? own_tokens_revoke(&t.s, argc - optind, argv + optind, t.all)
+                                   : delete (&t, argc - optind, argv + optind);
 }
 
 const struct command cmd_token = {.name = "token",
-                                  .summary = "tokens by which nodes join",
+                                  .summary = "tokens by which nodes join; the user's own tokens",
                                   .help = help,
                                   .options = options,
                                   .shared = session_options,
-                                  .complete = "create list delete",
+                                  .complete = "create list delete own revoke",
                                   .run = run};

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet can: whether the user may do something, and why.  The answer and its reason are the
  * server's (SelfSubjectAccessReview); a refusal gets what would allow it. */
-#include "api/registry.h"
+#include "apiserver/access/scopes.h"
 #include "base/mem.h"
+#include "cli/admin/adm.h"
+#include "cli/kubectl/learn.h"
 #include "cli/kubectl/print.h"
 #include "cli/login/identity.h"
 #include "cli/session.h"
@@ -21,7 +23,7 @@ static const char help[] =
     "Says whether the user may do something: \"yes\" with exit status 0, or \"no\" with 1.\n"
     "--why names the binding and the role that allow it, or what would allow it.\n";
 
-enum { OPT_WHY = OPT_FIRST_FREE, OPT_LIST, OPT_SUBRESOURCE };
+enum { OPT_WHY = OPT_FIRST_FREE, OPT_LIST, OPT_SUBRESOURCE, OPT_USER, OPT_GROUPS, OPT_SCOPES };
 
 static const struct command_option options[] = {
     {"why", OPT_WHY, NULL, "also says which binding of which role allows it, or what would"},
@@ -29,6 +31,10 @@ static const struct command_option options[] = {
     {"quiet", 'q', NULL, "prints nothing: the exit status is the answer"},
     {"subresource", OPT_SUBRESOURCE, "NAME", "a part of the resource, such as log or scale"},
     {"all-namespaces", 'A', NULL, "asks for all namespaces"},
+    {"user", OPT_USER, "USER", "asks about this user, with the right to create access reviews"},
+    {"groups", OPT_GROUPS, "GROUP[,GROUP]", "groups of that user; may be repeated"},
+    {"scopes", OPT_SCOPES, "SCOPE[,SCOPE]",
+     "as if by a token with these scopes; by default of oneself; may be repeated"},
     {0},
 };
 
@@ -39,6 +45,9 @@ struct question {
     const struct api_kind *kind; /* NULL: 'resource' has a name that no kind has. */
     const char *resource;
     bool why, list, quiet, everywhere;
+    /* About another user, or by a token with scopes: an access review that names the subject. */
+    const char *user;
+    struct json *groups, *scopes; /* Arrays; owned; NULL: not given. */
 };
 
 static int post(struct question *q, const char *plural, const struct json *body, struct json **ret)
@@ -63,10 +72,49 @@ static const char *namespace_of(const struct question *q)
     return q->everywhere || (q->kind && !q->kind->namespaced) ? NULL : q->s.ns;
 }
 
+static bool names_subject(const struct question *q)
+{
+    return q->user || q->groups || q->scopes;
+}
+
+/* The caller's own name and groups, where only scopes were given. */
+static int find_self(struct question *q, struct json *spec)
+{
+    CLEANUP_FREE char *path =
+        api_path("authentication.k8s.io/v1", "selfsubjectreviews", NULL, NULL, NULL);
+    CLEANUP(json_free) struct json *body = json_object(), *answer = NULL;
+    struct err e = {0};
+    json_set_string(body, "kind", "SelfSubjectReview");
+    json_set_string(body, "apiVersion", "authentication.k8s.io/v1");
+    if (api_request_sync(q->s.client, "POST", path, NULL, NULL, body, &answer, &e) < 0) {
+        return session_fail(&q->s, &e, NULL);
+    }
+    const struct json *info = json_path(answer, "status", "userInfo", NULL);
+    json_set_string(spec, "user", json_get_text(info, "username"));
+    json_set(spec, "groups", json_clone(json_get(info, "groups")));
+    return 0;
+}
+
+static int add_subject(struct question *q, struct json *spec)
+{
+    int status = q->user || q->groups ? 0 : find_self(q, spec);
+    if (q->user) {
+        json_set_string(spec, "user", q->user);
+    }
+    if (q->groups) {
+        json_set(spec, "groups", json_clone(q->groups));
+    }
+    if (q->scopes) {
+        json_set(json_ensure_object(spec, "extra"), SCOPES_EXTRA, json_clone(q->scopes));
+    }
+    return status;
+}
+
 static struct json *review(const struct question *q)
 {
     struct json *o = json_object(), *spec = json_ensure_object(o, "spec"), *what;
-    json_set_string(o, "kind", "SelfSubjectAccessReview");
+    json_set_string(o, "kind",
+                    names_subject(q) ? "SubjectAccessReview" : "SelfSubjectAccessReview");
     json_set_string(o, "apiVersion", ACCESS_API);
     what = json_ensure_object(spec, q->path ? "nonResourceAttributes" : "resourceAttributes");
     json_set_string(what, "verb", q->verb);
@@ -136,7 +184,9 @@ static void print_help_for(struct question *q)
     CLEANUP_FREE char *name = NULL;
     struct err unused = {0};
     const char *role = q->path ? NULL : helpful_role(q), *ns = q->path ? NULL : namespace_of(q);
-    if (identity_ask(q->s.client, &name, &unused) < 0) {
+    if (q->user) {
+        name = xstrdup(q->user);
+    } else if (identity_ask(q->s.client, &name, &unused) < 0) {
         return;
     }
     CLEANUP_FREE char *user = shown(name);
@@ -159,7 +209,11 @@ static void print_help_for(struct question *q)
 static int ask(struct question *q)
 {
     CLEANUP(json_free) struct json *body = review(q), *answer = NULL;
-    int status = post(q, "selfsubjectaccessreviews", body, &answer);
+    int status = names_subject(q) ? add_subject(q, json_get(body, "spec")) : 0;
+    status = status
+                 ? status
+                 : post(q, names_subject(q) ? "subjectaccessreviews" : "selfsubjectaccessreviews",
+                        body, &answer);
     if (status) {
         return status;
     }
@@ -174,7 +228,7 @@ static int ask(struct question *q)
     } else if (q->why && allowed) {
         puts("the server gives no reason");
     }
-    if (q->why && !allowed) {
+    if (q->why && !allowed && !q->scopes) {
         print_help_for(q);
     }
     return allowed ? 0 : 1;
@@ -269,26 +323,16 @@ static int list_all(struct question *q)
 /* ---- the command ---- */
 
 /* Finds the kind of "pods", "deploy.apps", or "pods/NAME".  A name of no kind is asked about as it
- * is: rules may name what the server does not serve. */
+ * is. */
 static void find_kind(struct question *q, char *resource)
 {
     char *slash = strchr(resource, '/');
-    struct err e = {0};
     if (slash) {
         *slash = '\0';
         q->name = slash + 1;
     }
     q->resource = resource;
-    struct api_registry compiled_in;
-    api_registry_init(&compiled_in, NULL);
-    q->kind = api_registry_by_alias(&compiled_in, resource);
-    api_registry_done(&compiled_in);
-    if (!q->kind && discovery_fetch_sync(q->s.client, &q->s.kinds, &e) == 0) {
-        q->kind = api_registry_by_alias(discovery_registry(q->s.kinds), resource);
-    }
-    if (!q->kind) {
-        fprintf(stderr, "warning: the server doesn't have a resource type '%s'\n", resource);
-    }
+    q->kind = learn_kind(&q->s, resource);
 }
 
 static int read_arguments(struct question *q, int argc, char **argv)
@@ -315,6 +359,27 @@ static int read_arguments(struct question *q, int argc, char **argv)
     return command_expect_end(c, argc, argv) == -1 ? 0 : 2;
 }
 
+static void question_done(struct question *q)
+{
+    json_free(q->groups);
+    json_free(q->scopes);
+    session_done(&q->s);
+}
+
+/* Adds the words between commas. */
+static void add_words(struct json **list, const char *text)
+{
+    *list = *list ? *list : json_array();
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        if (n) {
+            CLEANUP_FREE char *word = xstrndup(text, n);
+            json_append(*list, json_string(word));
+        }
+        text += n + (text[n] == ',');
+    }
+}
+
 static int run_as(const struct command *c, int argc, char **argv)
 {
     struct question q = {.command = c};
@@ -336,18 +401,30 @@ static int run_as(const struct command *c, int argc, char **argv)
         case 'A':
             q.everywhere = true;
             break;
+        case OPT_USER:
+            q.user = optarg;
+            break;
+        case OPT_GROUPS:
+            add_words(&q.groups, optarg);
+            break;
+        case OPT_SCOPES:
+            add_words(&q.scopes, optarg);
+            break;
         default:
-            session_done(&q.s);
+            question_done(&q);
             return opt == OPT_HELP ? 0 : 2;
         }
     }
-    status = q.quiet && (q.why || q.list) ? command_usage(c, "--quiet prints nothing") : 0;
+    status = q.quiet && (q.why || q.list) ? command_usage(c, "--quiet prints nothing")
+             : q.list && names_subject(&q)
+                 ? command_usage(c, "--list is about the caller: use --as for another user")
+                 : 0;
     status = status ? status : read_arguments(&q, argc, argv);
     if (status == 0 && q.list) {
         status = session_open(&q.s);
     }
     status = status ? status : q.list ? list_all(&q) : ask(&q);
-    session_done(&q.s);
+    question_done(&q);
     return status;
 }
 
@@ -386,15 +463,21 @@ static int run_can_i(int argc, char **argv)
 
 static const struct command *const policy_groups[] = {&policy_can_i, NULL};
 
+/* All words but can-i are also those of "adm policy". */
 static int run_policy(int argc, char **argv)
 {
-    return command_run_group(&cmd_policy, argc, argv);
+    bool own = argc < 2 || streq(argv[1], "can-i") || argv[1][0] == '-';
+    return own ? command_run_group(&cmd_policy, argc, argv) : adm_policy.run(argc, argv);
 }
 
 const struct command cmd_policy = {.name = "policy",
                                    .summary = "what one may do, as oc spells it",
                                    .help = "usage: tenet policy can-i VERB RESOURCE [NAME]\n"
+                                           "       tenet policy COMMAND ...\n"
                                            "\n"
-                                           "  can-i   whether the user may do something\n",
+                                           "  can-i   whether the user may do something\n"
+                                           "\n"
+                                           "COMMAND is one of tenet adm policy, such as who-can "
+                                           "and scc-subject-review.\n",
                                    .groups = policy_groups,
                                    .run = run_policy};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenet create: makes objects from files, or a project by its name. */
 #include "base/mem.h"
+#include "base/timeutil.h"
 #include "cli/kubectl/create_workload.h"
 #include "cli/kubectl/learn.h"
 #include "cli/kubectl/print.h"
+#include "cli/login/sa_token.h"
 
 #include <stdio.h>
 
@@ -12,6 +14,8 @@ struct create {
     struct manifests m;
     const char *output;
     bool dry_run;
+    uint64_t seconds;       /* Of a token; 0: not given. */
+    struct json *audiences; /* Of a token; owned; NULL: not given. */
 };
 
 static const char help[] =
@@ -22,12 +26,13 @@ static const char help[] =
     "[-- COMMAND...]\n"
     "       tenet create cronjob NAME --image IMAGE --schedule CRON [OPTIONS] [-- COMMAND...]\n"
     "       tenet create job NAME --from cronjob/NAME [OPTIONS]\n"
+    "       tenet create token ACCOUNT [--duration TIME] [--audience NAME]...\n"
     "\n"
     "Creates the objects of files (JSON or YAML, several documents and Lists too), a project, or "
     "a\n"
-    "workload from an image.\n";
+    "workload from an image; or prints a new token of a service account.\n";
 
-enum { OPT_DRY_RUN = OPT_CREATE_FREE };
+enum { OPT_DRY_RUN = OPT_CREATE_FREE, OPT_DURATION, OPT_AUDIENCE };
 
 static const struct command_option options[] = {
     {"filename", 'f', "FILE", "a file, a directory of files, or - for standard input",
@@ -37,6 +42,11 @@ static const struct command_option options[] = {
     {"dry-run", OPT_DRY_RUN, "[=client]", "only prints what would be created"},
     {NULL, 0, NULL, "Options of workloads:"},
     CREATE_WORKLOAD_OPTIONS,
+    {NULL, 0, NULL, "Options of tokens:"},
+    {"duration", OPT_DURATION, "TIME",
+     "when the token ends, such as 30m or 2h; default: as the server sets it"},
+    {"audience", OPT_AUDIENCE, "NAME",
+     "who the token is for; default: the API server; may be repeated"},
     {0},
 };
 
@@ -101,8 +111,45 @@ static int create_namespace(struct create *c, int n, char **names)
     return create_object(c, api_kind_by_name("v1", "Namespace"), o, NULL);
 }
 
+/* Prints a new token of a service account. */
+static int create_token(struct create *c, int n, char **names)
+{
+    CLEANUP_FREE char *token = NULL;
+    struct err e = {0};
+    if (n != 1) {
+        return command_usage(&cmd_create, "exactly one NAME is required, got %d", n);
+    }
+    if (c->output || c->dry_run) {
+        return command_usage(&cmd_create, "a token is printed as it is, without --%s",
+                             c->output ? "output" : "dry-run");
+    }
+    int status = session_open(&c->s);
+    if (status != 0) {
+        return status;
+    }
+    if (sa_token_request(&c->s, names[0], c->seconds, c->audiences, &token, &e) < 0) {
+        return session_fail(&c->s, &e, NULL);
+    }
+    puts(token);
+    explicit_bzero(token, strlen(token));
+    return 0;
+}
+
+static int read_duration(struct create *c, const char *text)
+{
+    int64_t ns;
+    if (time_parse_duration(text, &ns) < 0 || ns < NS_PER_S ||
+        ns / NS_PER_S > (int64_t) SA_TOKEN_MAX_SECONDS) {
+        return command_usage(&cmd_create, "--duration \"%s\" is not a time such as 30m or 2h",
+                             text);
+    }
+    c->seconds = (uint64_t) (ns / NS_PER_S);
+    return 0;
+}
+
 static void create_done(struct create *c)
 {
+    json_free(c->audiences);
     manifests_done(&c->m);
     session_done(&c->s);
 }
@@ -133,6 +180,15 @@ static int parse_options(struct create *c, int argc, char **argv, size_t *n_file
                 return command_usage(&cmd_create, "--dry-run=%s is not none or client", optarg);
             }
             break;
+        case OPT_DURATION:
+            if (read_duration(c, optarg) != 0) {
+                return 2;
+            }
+            break;
+        case OPT_AUDIENCE:
+            c->audiences = c->audiences ? c->audiences : json_array();
+            json_append(c->audiences, json_string(optarg));
+            break;
         case OPT_HELP:
             return 0;
         default:
@@ -162,6 +218,13 @@ static int run(int argc, char **argv)
             return create_workload(kind, argc, argv, command,
                                    command ? (int) (argv + all - command) : 0);
         }
+        if (streq(argv[optind], "token")) {
+            return create_token(&c, n - 1, argv + optind + 1);
+        }
+        if (c.seconds || c.audiences) {
+            return command_usage(&cmd_create, "--%s is for tokens",
+                                 c.seconds ? "duration" : "audience");
+        }
         const struct api_kind *k = api_kind_by_alias(argv[optind]);
         if (k && streq(k->kind, "Namespace")) {
             return create_namespace(&c, n - 1, argv + optind + 1);
@@ -188,11 +251,11 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct command cmd_create = {.name = "create",
-                                   .summary = "create objects from files, a project, or a workload",
-                                   .help = help,
-                                   .options = options,
-                                   .shared = session_options,
-                                   .complete =
-                                       "namespace project deployment deploymentconfig job cronjob",
-                                   .run = run};
+const struct command cmd_create = {
+    .name = "create",
+    .summary = "create objects from files, a project, or a workload",
+    .help = help,
+    .options = options,
+    .shared = session_options,
+    .complete = "namespace project deployment deploymentconfig job cronjob token",
+    .run = run};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/kubectl/learn.h"
 
+#include <stdio.h>
+
 static int learn(struct session *s)
 {
     struct err e = {0};
@@ -38,4 +40,20 @@ int learn_manifests(struct session *s, struct manifests *m)
         r = manifests_resolve(m, discovery_registry(s->kinds), &e);
     }
     return r < 0 ? session_error("%s", e.text) : 0;
+}
+
+const struct api_kind *learn_kind(struct session *s, const char *name)
+{
+    struct api_registry compiled_in;
+    struct err e = {0};
+    api_registry_init(&compiled_in, NULL);
+    const struct api_kind *k = api_registry_by_alias(&compiled_in, name);
+    api_registry_done(&compiled_in);
+    if (!k && discovery_fetch_sync(s->client, &s->kinds, &e) == 0) {
+        k = api_registry_by_alias(discovery_registry(s->kinds), name);
+    }
+    if (!k) {
+        fprintf(stderr, "warning: the server doesn't have a resource type '%s'\n", name);
+    }
+    return k;
 }

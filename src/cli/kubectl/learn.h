@@ -13,3 +13,7 @@
 
 int learn_resources(struct session *s, int n, char *const *args, struct resources *ret);
 int learn_manifests(struct session *s, struct manifests *m);
+
+/* The kind of a word such as "pods" or "deploy.apps".  NULL: the server has none, which a warning
+ * tells: rules may name what the server does not serve. */
+const struct api_kind *learn_kind(struct session *s, const char *name);

@@ -2,7 +2,7 @@
 /* tenet sa: tokens of service accounts, and kubeconfigs with them. */
 #include "base/base64.h"
 #include "base/mem.h"
-#include "cli/session.h"
+#include "cli/login/sa_token.h"
 #include "client/kubeconfig_edit.h"
 #include "wire/yaml.h"
 
@@ -10,7 +10,6 @@
 
 #define TOKEN_TYPE "kubernetes.io/service-account-token"
 #define ACCOUNT_NOTE "kubernetes.io/service-account.name"
-#define MAX_SECONDS (10 * 365 * 86400u)
 
 static const char help[] =
     "usage: tenet sa get-token ACCOUNT\n"
@@ -57,29 +56,6 @@ static int stored_token(struct session *s, const char *account, char **ret, stru
                    account, command_program(), account);
 }
 
-static int new_token(struct session *s, const char *account, uint64_t seconds, char **ret,
-                     struct err *e)
-{
-    CLEANUP_FREE char *path = api_path("v1", "serviceaccounts", s->ns, account, "token");
-    CLEANUP(json_free) struct json *body = json_object(), *answer = NULL;
-    struct json *spec = json_ensure_object(body, "spec");
-    json_set_string(body, "kind", "TokenRequest");
-    json_set_string(body, "apiVersion", "authentication.k8s.io/v1");
-    if (seconds) {
-        json_set_int(spec, "expirationSeconds", (int64_t) seconds);
-    }
-    int r = api_request_sync(s->client, "POST", path, NULL, NULL, body, &answer, e);
-    if (r < 0) {
-        return r;
-    }
-    const char *token = json_path_string(answer, "status", "token", NULL);
-    if (!token) {
-        return err_set(e, -EPROTO, "the server's answer has no token");
-    }
-    *ret = xstrdup(token);
-    return 0;
-}
-
 static int print_kubeconfig(const struct session *s, const char *account, char *token)
 {
     __attribute__((cleanup(kubeconfig_done))) struct kubeconfig k = {0};
@@ -109,7 +85,7 @@ static int execute(struct session *s, const char *action, const char *account, u
     struct err e = {0};
     int r = stored ? stored_token(s, account, &token, &e) : -ENOENT;
     if (!stored || (config && r == -ENOENT)) {
-        r = new_token(s, account, seconds, &token, &e);
+        r = sa_token_request(s, account, seconds, NULL, &token, &e);
     } else if (r == -ENOENT) {
         return session_error("%s", e.text);
     }
@@ -132,7 +108,7 @@ static int run(int argc, char **argv)
         if (opt != OPT_DURATION) {
             return opt == OPT_HELP ? 0 : 2;
         }
-        if (str_to_u64(optarg, MAX_SECONDS, &seconds) < 0 || !seconds) {
+        if (str_to_u64(optarg, SA_TOKEN_MAX_SECONDS, &seconds) < 0 || !seconds) {
             return command_usage(&cmd_sa, "--duration \"%s\" is not a number of seconds", optarg);
         }
     }
