@@ -701,10 +701,10 @@ def test_a_csi_volume_is_made_attached_grown_and_deleted(cluster):
         create = driver.calls("CreateVolume")[-1]
         assert create["parameters"] == {"kind": "fast"} and create["secrets"] == {"token": "hunter2-make"} and create["bytes"] == 2 << 20
         cluster.bind("full", f"pvc-{uid}")
+        (driver.dir / "fail-ControllerPublishVolume").write_text("9 the volume is attached to another node")
         pod = cluster.pod_with("full", "full", "echo kept > /d/f; sleep 3600")
         name, obj = attachment(cluster, driver.name, f"id-pvc-{uid}")
         obj["spec"]["source"]["persistentVolumeName"] = f"pvc-{uid}"
-        (driver.dir / "fail-ControllerPublishVolume").write_text("9 the volume is attached to another node")
         if not cluster.get("volumeattachment", name):
             cluster.kubectl("create", "-f", "-", input=json.dumps(obj), check=False)
         wait_for("the Event", lambda: "attached to another node" in cluster.events(pod).get("FailedMount", ""))
@@ -712,13 +712,26 @@ def test_a_csi_volume_is_made_attached_grown_and_deleted(cluster):
         cluster.running(pod)
         assert cluster.get("volumeattachment", name)["metadata"]["finalizers"] == ["external-attacher/" + driver.name.replace("/", "-")]
         assert driver.calls("NodeStageVolume")[0]["publishContext"] == {"device": "/dev/none", "node": "node-of-driver"}
+        was = cluster.get("pvc", "full")["status"]["capacity"]
+        # The claim says at each step of its growth who has to go on, also while that one fails.
+        conditions = lambda: [(c["type"], c["status"]) for c in cluster.get("pvc", "full")["status"].get("conditions", [])]  # noqa: E731
+        (driver.dir / "fail-ControllerExpandVolume").write_text("8 no room to grow")
+        (driver.dir / "fail-NodeExpandVolume").write_text("14 the node cannot grow it yet")
         cluster.kubectl("patch", "pvc", "full", *MERGE, '{"spec": {"resources": {"requests": {"storage": "3Mi"}}}}')
+        wait_for("the Event", lambda: "no room to grow" in cluster.events("full").get("VolumeResizeFailed", ""))
+        assert conditions() == [("Resizing", "True")] and cluster.get("pvc", "full")["status"]["capacity"] == was
+        assert cluster.get("pv", f"pvc-{uid}")["spec"]["capacity"] == {"storage": "2Mi"}
+        (driver.dir / "fail-ControllerExpandVolume").unlink()
+        wait_for("the node's turn", lambda: conditions() == [("FileSystemResizePending", "True")])
         wait_for("the volume to be larger", lambda: cluster.get("pv", f"pvc-{uid}")["spec"]["capacity"] == {"storage": str(3 << 20)})
-        assert driver.calls("ControllerExpandVolume")[0]["bytes"] == 3 << 20
+        assert driver.calls("ControllerExpandVolume")[-1]["bytes"] == 3 << 20
+        assert cluster.get("pvc", "full")["status"]["capacity"] == was
         # The kubelet looks once a minute.
+        wait_for("the node to try", lambda: driver.calls("NodeExpandVolume"), 150)
+        assert conditions() == [("FileSystemResizePending", "True")]
+        (driver.dir / "fail-NodeExpandVolume").unlink()
         wait_for("the claim to be larger", lambda: cluster.get("pvc", "full")["status"]["capacity"] == {"storage": str(3 << 20)}, 150)
-        assert driver.calls("NodeExpandVolume")[0]["bytes"] == 3 << 20
-        assert not [c for c in cluster.get("pvc", "full")["status"].get("conditions", []) if c["type"] == "FileSystemResizePending"]
+        assert driver.calls("NodeExpandVolume")[-1]["bytes"] == 3 << 20 and not conditions()
         cluster.delete(pod)
         cluster.kubectl("delete", "volumeattachment", name, "--wait=false", check=False)
         wait_for("it to be detached", lambda: driver.calls("ControllerUnpublishVolume"))
