@@ -341,6 +341,8 @@ int pod_container_spec(const struct json *pod, const struct pod_container_input 
         .env = in->env,
         .mounts = in->mounts,
         .n_mounts = in->n_mounts,
+        .devices = in->devices,
+        .n_devices = in->n_devices,
         .log_path = arena_printf(a, "%s/%u.log", json_get_text(c, "name"), in->restarts),
         .stdin_open = json_get_bool(json_get(c, "stdin"), false),
         .stdin_once = json_get_bool(json_get(c, "stdinOnce"), false),

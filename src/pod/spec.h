@@ -42,6 +42,8 @@ struct pod_container_input {
     struct runtime_texts command, args; /* With variables replaced. */
     const struct runtime_mount *mounts;
     size_t n_mounts;
+    const struct runtime_device *devices;
+    size_t n_devices;
     const char *target_id; /* Of an ephemeral container; NULL: none. */
 };
 int pod_container_spec(const struct json *pod, const struct pod_container_input *in,

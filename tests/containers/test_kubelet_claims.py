@@ -106,6 +106,12 @@ def cluster():
 SELECTED = {"volume.kubernetes.io/selected-node": NODE}
 
 
+def may_resize():
+    """Whether ext4 may be resized while it is mounted: that needs CAP_SYS_RESOURCE, which some machines take away."""
+    line = next(line for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("CapEff:"))
+    return int(line.split()[1], 16) >> 24 & 1
+
+
 @pytest.mark.parametrize("backing", ["directory", "loop"])
 def test_the_class_local_makes_and_deletes_volumes(cluster, backing):
     name = f"local-{backing}"
@@ -129,6 +135,13 @@ def test_the_class_local_makes_and_deletes_volumes(cluster, backing):
         assert " ext4 " in cluster.output(pod)[0]
         r = cluster.exec(pod, [SH, "-c", "dd if=/dev/zero of=/d/big bs=1M count=32"], check=False)
         assert r.returncode and "No space left" in r.stderr + r.stdout
+        # As the binder does when the claim asks for more.
+        cluster.kubectl("patch", "pv", volume, *MERGE, '{"spec": {"capacity": {"storage": "64Mi"}}}')
+        if may_resize():
+            wait_for("the file system to be larger", lambda: cluster.exec(
+                pod, [SH, "-c", "dd if=/dev/zero of=/d/big bs=1M count=32"], check=False).returncode == 0)
+        else:
+            wait_for("the Event", lambda: "resize2fs failed" in cluster.events(volume).get("VolumeResizeFailed", ""))
     cluster.stop_kubelet()
     cluster.start_kubelet()
     cluster.running(pod)
@@ -191,6 +204,144 @@ def test_a_released_volume_is_emptied_and_nothing_outside(cluster):
     for name in volumes:
         cluster.kubectl("delete", "pv", name, "--wait=false")
         cluster.kubectl("patch", "pv", name, *MERGE, '{"metadata": {"finalizers": null}}', check=False)
+
+
+@contextlib.contextmanager
+def loop_device(cluster, name, size=1 << 20):
+    """A block device on a file: its path, and the file."""
+    image = cluster.dir / f"{name}.img"
+    with open(image, "wb") as f:
+        f.truncate(size)
+    device = run(["losetup", "--find", "--show", str(image)]).stdout.strip()
+    try:
+        yield device, image
+    finally:
+        run(["losetup", "-d", device])
+
+
+def block_pod(cluster, name, claim, command, read_only=False, **more):
+    """A pod with the device of the claim at /dev/v, and with a second container without it."""
+    return cluster.pod(name, [
+        {"name": "c", "command": [SH, "-c", command], "volumeDevices": [{"name": "v", "devicePath": "/dev/v"}], **more},
+        {"name": "other", "command": ["sleep", "3600"]}],
+        volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim, "readOnly": read_only}}])
+
+
+def on_node():
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+        {"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE]}]}]}}
+
+
+WRITE = "printf kept | dd of=/dev/v conv=notrunc bs=4 && sync && echo written; sleep 3600"
+READ = "dd if=/dev/v bs=4 count=1 2>/dev/null; echo; dd if=/dev/zero of=/dev/v bs=4 count=1 2>&1; sleep 3600"
+
+
+def test_a_container_gets_the_block_device_of_its_claim_and_no_other_container_does(cluster):
+    with loop_device(cluster, "block") as (device, image):
+        cluster.claim("block", volumeMode="Block")
+        cluster.volume("block", "block", volumeMode="Block", local={"path": device}, nodeAffinity=on_node())
+        cluster.bind("block", "block")
+        one = block_pod(cluster, "block-one", "block", WRITE)
+        cluster.running(one)
+        wait_for("the device to be written", lambda: "written" in cluster.output(one))
+        wait_for("the content", lambda: image.read_bytes()[:4] == b"kept")
+        # The cgroup of the other container refuses the device by its number.
+        number = os.stat(device).st_rdev
+        steal = f"mknod /tmp/d b {os.major(number)} {os.minor(number)} && dd if=/tmp/d bs=4 count=1"
+        r = cluster.exec(one, [SH, "-c", steal], container="other", check=False)
+        assert r.returncode and "kept" not in r.stdout and "not permitted" in r.stderr + r.stdout
+        assert cluster.exec(one, [SH, "-c", steal], check=False).stdout.startswith("kept")
+        cluster.stop_kubelet()
+        cluster.start_kubelet()
+        cluster.running(one)
+        cluster.delete(one)
+        two = block_pod(cluster, "block-two", "block", READ, read_only=True)
+        cluster.running(two)
+        wait_for("the refusal", lambda: "not permitted" in "".join(cluster.output(two)))
+        assert cluster.output(two)[0] == "kept" and image.read_bytes()[:4] == b"kept"
+        cluster.delete(two)
+        # A container that asks for files of it, and a claim of files that is bound to a device.
+        wrong = cluster.pod_with("block-wrong", "block", "sleep 3600")
+        want = 'MapVolume.SetUp failed for volume "v" : volume v has volumeMode Block, but is specified in volumeMounts'
+        wait_for("the Event", lambda: cluster.events(wrong).get("FailedMount") == want)
+        cluster.delete(wrong)
+        os.stat(device)
+
+
+def test_the_class_local_makes_grows_and_deletes_a_block_device(cluster):
+    cluster.storage_class("local-block")
+    uid = cluster.claim("local-block", "local-block", "8Mi", annotations=SELECTED, volumeMode="Block")
+    volume = f"pvc-{uid}"
+    pv = wait_for("the volume", lambda: cluster.get("pv", volume))
+    assert pv["spec"]["volumeMode"] == "Block"
+    folder = cluster.dir / "kubelet" / "local-volumes"
+    image = folder / f"{volume}.img"
+    assert image.stat().st_size == 8 << 20
+    loops = lambda: run(["losetup", "-j", str(image), "-O", "NAME", "-n"]).stdout.split()  # noqa: E731
+    cluster.bind("local-block", volume)
+    pod = block_pod(cluster, "local-block", "local-block", WRITE)
+    cluster.running(pod)
+    wait_for("the content", lambda: image.read_bytes()[:4] == b"kept")
+    assert len(loops()) == 1
+    cluster.kubectl("patch", "pv", volume, *MERGE, '{"spec": {"capacity": {"storage": "16Mi"}}}')
+    wait_for("the device to be larger", lambda: image.stat().st_size == 16 << 20 and cluster.exec(
+        pod, [SH, "-c", "dd if=/dev/v bs=1M 2>/dev/null | wc -c"]).stdout.strip() == str(16 << 20))
+    cluster.stop_kubelet()
+    cluster.start_kubelet()
+    cluster.running(pod)
+    more = block_pod(cluster, "local-block-more", "local-block", READ)
+    cluster.running(more)
+    wait_for("the content", lambda: cluster.output(more)[:1] == ["kept"])
+    assert len(loops()) == 1
+    cluster.delete(pod)
+    cluster.delete(more)
+    cluster.release("local-block", volume)
+    wait_for("the volume to be gone", lambda: not cluster.get("pv", volume))
+    assert not list(folder.glob(volume + "*")) and not loops()
+    cluster.kubectl("delete", "sc", "local-block")
+
+
+def test_a_csi_driver_publishes_a_block_device_for_each_pod(cluster):
+    driver = Driver(cluster, "block.csi.tenet.io")
+    try:
+        driver.registered()
+        cluster.create({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": driver.name},
+                        "spec": {"attachRequired": False}})
+        with loop_device(cluster, "csi-block") as (device, image):
+            (driver.dir / "device-vol-b").write_text(str(image))
+            cluster.claim("csi-block", volumeMode="Block")
+            cluster.volume("csi-block", "csi-block", volumeMode="Block", csi={"driver": driver.name, "volumeHandle": "vol-b"})
+            cluster.bind("csi-block", "csi-block")
+            one = block_pod(cluster, "csi-block-one", "csi-block", WRITE)
+            wait_for("the Event", lambda: "made no block device at" in cluster.events(one).get("FailedMount", ""))
+            assert driver.calls("NodeStageVolume")[0]["block"] and driver.calls("NodePublishVolume")[0]["block"]
+            target = pathlib.Path(driver.calls("NodePublishVolume")[0]["target"])
+            assert target == cluster.folder(one) / "volumes/kubernetes.io~csi/v/device"
+            # The kubelet has unpublished nothing yet: the file of the wrong kind goes with its pod.
+            cluster.delete(one)
+            assert not target.parent.exists()
+            (driver.dir / "device-vol-b").write_text(device)
+            two = block_pod(cluster, "csi-block-two", "csi-block", WRITE)
+            cluster.running(two)
+            wait_for("the content", lambda: image.read_bytes()[:4] == b"kept")
+            three = block_pod(cluster, "csi-block-three", "csi-block", READ, read_only=True)
+            cluster.running(three)
+            wait_for("the refusal", lambda: "not permitted" in "".join(cluster.output(three)))
+            assert cluster.output(three)[0] == "kept" and driver.calls("NodePublishVolume")[-1]["readonly"]
+            cluster.stop_kubelet()
+            cluster.start_kubelet()
+            driver.registered()
+            cluster.running(two)
+            staged = len(driver.calls("NodeUnstageVolume"))
+            cluster.delete(two)
+            assert len(driver.calls("NodeUnstageVolume")) == staged
+            cluster.delete(three)
+            wait_for("it to be unstaged", lambda: len(driver.calls("NodeUnstageVolume")) == staged + 1)
+            wait_for("the mounts to be gone", lambda: not [m for m in cluster.mounts() if "csi" in m])
+            assert not list((cluster.dir / "kubelet/plugins/kubernetes.io/csi" / driver.name).iterdir())
+        cluster.kubectl("delete", "csidriver", driver.name)
+    finally:
+        driver.close()
 
 
 class Driver:
@@ -550,10 +701,10 @@ def test_a_csi_volume_is_made_attached_grown_and_deleted(cluster):
         create = driver.calls("CreateVolume")[-1]
         assert create["parameters"] == {"kind": "fast"} and create["secrets"] == {"token": "hunter2-make"} and create["bytes"] == 2 << 20
         cluster.bind("full", f"pvc-{uid}")
+        (driver.dir / "fail-ControllerPublishVolume").write_text("9 the volume is attached to another node")
         pod = cluster.pod_with("full", "full", "echo kept > /d/f; sleep 3600")
         name, obj = attachment(cluster, driver.name, f"id-pvc-{uid}")
         obj["spec"]["source"]["persistentVolumeName"] = f"pvc-{uid}"
-        (driver.dir / "fail-ControllerPublishVolume").write_text("9 the volume is attached to another node")
         if not cluster.get("volumeattachment", name):
             cluster.kubectl("create", "-f", "-", input=json.dumps(obj), check=False)
         wait_for("the Event", lambda: "attached to another node" in cluster.events(pod).get("FailedMount", ""))
@@ -561,13 +712,26 @@ def test_a_csi_volume_is_made_attached_grown_and_deleted(cluster):
         cluster.running(pod)
         assert cluster.get("volumeattachment", name)["metadata"]["finalizers"] == ["external-attacher/" + driver.name.replace("/", "-")]
         assert driver.calls("NodeStageVolume")[0]["publishContext"] == {"device": "/dev/none", "node": "node-of-driver"}
+        was = cluster.get("pvc", "full")["status"]["capacity"]
+        # The claim says at each step of its growth who has to go on, also while that one fails.
+        conditions = lambda: [(c["type"], c["status"]) for c in cluster.get("pvc", "full")["status"].get("conditions", [])]  # noqa: E731
+        (driver.dir / "fail-ControllerExpandVolume").write_text("8 no room to grow")
+        (driver.dir / "fail-NodeExpandVolume").write_text("14 the node cannot grow it yet")
         cluster.kubectl("patch", "pvc", "full", *MERGE, '{"spec": {"resources": {"requests": {"storage": "3Mi"}}}}')
+        wait_for("the Event", lambda: "no room to grow" in cluster.events("full").get("VolumeResizeFailed", ""))
+        assert conditions() == [("Resizing", "True")] and cluster.get("pvc", "full")["status"]["capacity"] == was
+        assert cluster.get("pv", f"pvc-{uid}")["spec"]["capacity"] == {"storage": "2Mi"}
+        (driver.dir / "fail-ControllerExpandVolume").unlink()
+        wait_for("the node's turn", lambda: conditions() == [("FileSystemResizePending", "True")])
         wait_for("the volume to be larger", lambda: cluster.get("pv", f"pvc-{uid}")["spec"]["capacity"] == {"storage": str(3 << 20)})
-        assert driver.calls("ControllerExpandVolume")[0]["bytes"] == 3 << 20
+        assert driver.calls("ControllerExpandVolume")[-1]["bytes"] == 3 << 20
+        assert cluster.get("pvc", "full")["status"]["capacity"] == was
         # The kubelet looks once a minute.
+        wait_for("the node to try", lambda: driver.calls("NodeExpandVolume"), 150)
+        assert conditions() == [("FileSystemResizePending", "True")]
+        (driver.dir / "fail-NodeExpandVolume").unlink()
         wait_for("the claim to be larger", lambda: cluster.get("pvc", "full")["status"]["capacity"] == {"storage": str(3 << 20)}, 150)
-        assert driver.calls("NodeExpandVolume")[0]["bytes"] == 3 << 20
-        assert not [c for c in cluster.get("pvc", "full")["status"].get("conditions", []) if c["type"] == "FileSystemResizePending"]
+        assert driver.calls("NodeExpandVolume")[-1]["bytes"] == 3 << 20 and not conditions()
         cluster.delete(pod)
         cluster.kubectl("delete", "volumeattachment", name, "--wait=false", check=False)
         wait_for("it to be detached", lambda: driver.calls("ControllerUnpublishVolume"))
@@ -634,6 +798,25 @@ def test_a_block_device_is_attached_once_and_released_with_its_last_pod(cluster)
         wait_for("the content", lambda: cluster.output(again) == ["kept"])
         cluster.delete(again)
         wait_for("the device to be released", lambda: len(calls("unmap")) == 2)
+        # The device itself: attached once for two pods, also over a restart.
+        cluster.claim("rbd-block", volumeMode="Block")
+        cluster.volume("rbd-block", "rbd-block", volumeMode="Block", rbd={
+            "monitors": ["192.0.2.1:6789"], "image": "img", "pool": "pool", "secretRef": {"name": "rbd", "namespace": "default"}})
+        cluster.bind("rbd-block", "rbd-block")
+        raw = block_pod(cluster, "rbd-raw", "rbd-block", WRITE)
+        cluster.running(raw)
+        wait_for("the content", lambda: (folder / "image").read_bytes()[:4] == b"kept")
+        cluster.stop_kubelet()
+        cluster.start_kubelet(env={"PATH": f"{folder}/bin:{os.environ['PATH']}"})
+        more = block_pod(cluster, "rbd-more", "rbd-block", READ, read_only=True)
+        cluster.running(more)
+        wait_for("the refusal", lambda: "not permitted" in "".join(cluster.output(more)))
+        assert len(calls("map")) == 3
+        cluster.delete(raw)
+        assert len(calls("unmap")) == 2
+        cluster.delete(more)
+        wait_for("the device to be released", lambda: len(calls("unmap")) == 3)
+        assert not list((cluster.dir / "kubelet/plugins/kubernetes.io~rbd").iterdir())
         assert "hunter2-rbd" not in cluster.log()
     finally:
         cluster.stop_kubelet()

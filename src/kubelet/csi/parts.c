@@ -139,19 +139,41 @@ char *csi_attachment_name(const char *handle, const char *driver, const char *no
     return xasprintf("csi-%s", hash);
 }
 
+/* A merge patch of a claim's status, without conditions: '*ret' is their list. */
+static struct json *growth_patch(struct json **ret)
+{
+    struct json *body = json_object();
+    *ret = json_set(json_ensure_object(body, "status"), "conditions", json_array());
+    return body;
+}
+
+static struct json *add_condition(struct json *conditions, const char *type)
+{
+    struct json *condition = json_append(conditions, json_object());
+    json_set_string(condition, "type", type);
+    json_set_string(condition, "status", "True");
+    return condition;
+}
+
+struct json *csi_growth_begun(void)
+{
+    struct json *conditions;
+    struct json *body = growth_patch(&conditions);
+    add_condition(conditions, "Resizing");
+    return body;
+}
+
 struct json *csi_growth_status(bool node_expands, int64_t bytes)
 {
-    struct json *body = json_object(), *status = json_ensure_object(body, "status");
-    struct json *conditions = json_set(status, "conditions", json_array());
+    struct json *conditions;
+    struct json *body = growth_patch(&conditions);
     if (node_expands) {
-        struct json *condition = json_append(conditions, json_object());
-        json_set_string(condition, "type", "FileSystemResizePending");
-        json_set_string(condition, "status", "True");
+        struct json *condition = add_condition(conditions, "FileSystemResizePending");
         json_set_string(condition, "message",
                         "Waiting for user to (re-)start a pod to finish file system resize of "
                         "volume on node.");
     } else {
-        json_set(json_ensure_object(status, "capacity"), "storage",
+        json_set(json_ensure_object(json_get(body, "status"), "capacity"), "storage",
                  json_stringf("%lld", (long long) bytes));
     }
     return body;

@@ -22,6 +22,8 @@ int csi_capability_make(struct pb_store *s, const struct json *modes, bool block
 char *csi_hash(const char *text);
 /* "csi-HASH" (owned): the name of the VolumeAttachment, as Kubernetes computes it. */
 char *csi_attachment_name(const char *handle, const char *driver, const char *node);
+/* The merge patch for the claim's status before the driver is asked to grow the volume: the condition Resizing. */
+struct json *csi_growth_begun(void);
 /* The merge patch for the claim's status after the driver grew the volume: its new size, or, when the node has
  * to grow the file system as well, the condition FileSystemResizePending. */
 struct json *csi_growth_status(bool node_expands, int64_t bytes);

@@ -168,7 +168,19 @@ static int make_log_folder(struct op *op, struct err *e)
     return dir_make(path, 0755, e);
 }
 
-static void create(struct op *op, const struct runtime_mount *mounts, size_t n)
+/* The devices of the volumes, in the arena. */
+static struct runtime_device *all_devices(struct op *op, const struct volumes_mounts *m)
+{
+    struct runtime_device *v = ARENA_NEW(&op->arena, struct runtime_device, m->n_devices + 1);
+    for (size_t i = 0; i < m->n_devices; i++) {
+        v[i] = m->devices[i];
+        v[i].container_path = arena_strdup(&op->arena, m->devices[i].container_path);
+        v[i].host_path = arena_strdup(&op->arena, m->devices[i].host_path);
+    }
+    return v;
+}
+
+static void create(struct op *op, const struct volumes_mounts *m)
 {
     struct worker *w = op->worker;
     struct err e = {0};
@@ -180,7 +192,9 @@ static void create(struct op *op, const struct runtime_mount *mounts, size_t n)
         .env = pod_env_pairs(&op->env),
         .target_id = op->target_id,
     };
-    in.mounts = all_mounts(op, mounts, n, &in.n_mounts);
+    in.mounts = all_mounts(op, m->mounts, m->n_mounts, &in.n_mounts);
+    in.devices = all_devices(op, m);
+    in.n_devices = m->n_devices;
     const struct observed_sandbox *s = pod_observed_sandbox(&w->o);
     if (!s || !streq(s->id, op->sandbox_id)) {
         op_end(op); /* The sandbox is another one by now. */
@@ -198,8 +212,7 @@ static void create(struct op *op, const struct runtime_mount *mounts, size_t n)
                                         container_created, op);
 }
 
-static void mounts_ready(void *ctx, int error, const char *text, const struct runtime_mount *mounts,
-                         size_t n)
+static void mounts_ready(void *ctx, int error, const char *text, const struct volumes_mounts *m)
 {
     struct op *op = ctx;
     if (op->dead) {
@@ -213,7 +226,7 @@ static void mounts_ready(void *ctx, int error, const char *text, const struct ru
                    RETRY_MS);
         return;
     }
-    create(op, mounts, n);
+    create(op, m);
 }
 
 static int find_object(void *ctx, enum pod_object_kind kind, const char *namespace,
@@ -260,7 +273,7 @@ static void make_environment(struct op *op)
     }
     report_skipped(op);
     if (!p->c.volumes) {
-        create(op, NULL, 0);
+        create(op, &(struct volumes_mounts){0});
         return;
     }
     struct volumes_container c = {

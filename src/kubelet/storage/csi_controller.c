@@ -528,6 +528,17 @@ static void end_expand(struct op *op)
     work_request_as(op->w, "PATCH", path, NULL, MERGE, body, claim_written);
 }
 
+static bool is_resizing(const struct json *claim)
+{
+    const struct json *condition;
+    JSON_FOREACH (condition, json_path(claim, "status", "conditions", NULL)) {
+        if (streq(json_get_text(condition, "type"), "Resizing")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void sync_growth(struct csi_controller *c, struct work *w)
 {
     const struct json *claim = informer_get(c->claims, work_key(w) + strlen(GROW_KEY));
@@ -536,6 +547,13 @@ static void sync_growth(struct csi_controller *c, struct work *w)
     int64_t bytes = pv ? csi_growth_of(claim, pv, c->driver) : 0;
     if (bytes <= 0 || !c->can_expand) {
         work_done(w);
+        return;
+    }
+    if (!is_resizing(claim)) {
+        /* The claim with its condition comes back by the informer. */
+        CLEANUP(json_free) struct json *body = csi_growth_begun();
+        patch(w, "v1", "persistentvolumeclaims", obj_namespace(claim), obj_name(claim), "status",
+              body);
         return;
     }
     struct op *op = op_new(c, w, call_expand, end_expand);

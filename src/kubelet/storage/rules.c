@@ -37,6 +37,11 @@ static int check_class(const struct json *class, bool *ret_image, struct err *e)
     return 0;
 }
 
+bool local_is_block(const struct json *claim)
+{
+    return streq(json_get_text(json_get(claim, "spec"), "volumeMode"), "Block");
+}
+
 int local_claim_check(const struct json *claim, const struct json *class, int64_t *ret_bytes,
                       bool *ret_image, struct err *e)
 {
@@ -47,9 +52,6 @@ int local_claim_check(const struct json *claim, const struct json *class, int64_
     int r = check_class(class, &image, e);
     if (r < 0) {
         return r;
-    }
-    if (streq(json_get_text(spec, "volumeMode"), "Block")) {
-        return err_set(e, -EOPNOTSUPP, "volumes of the mode Block are not made");
     }
     if (json_get(spec, "selector")) {
         return err_set(e, -EOPNOTSUPP, "claim.Spec.Selector is not supported");
@@ -69,7 +71,7 @@ int local_claim_check(const struct json *claim, const struct json *class, int64_
         return err_set(e, -EINVAL, "spec.resources.requests.storage is not a size");
     }
     *ret_bytes = bytes;
-    *ret_image = image;
+    *ret_image = image || local_is_block(claim);
     return 0;
 }
 
@@ -107,7 +109,7 @@ struct json *local_volume_make(const struct json *claim, const struct json *clas
     json_set_string(spec, "persistentVolumeReclaimPolicy", *policy ? policy : "Delete");
     json_set_string(spec, "storageClassName", obj_name(class));
     json_set(spec, "mountOptions", json_clone(json_get(class, "mountOptions")));
-    json_set_string(spec, "volumeMode", "Filesystem");
+    json_set_string(spec, "volumeMode", local_is_block(claim) ? "Block" : "Filesystem");
     json_set(json_ensure_object(spec, "local"), "path", json_stringf("%s/%s", folder, name));
     json_set(json_ensure_object(spec, "nodeAffinity"), "required", on_node(node));
     struct json *ref = json_set(spec, "claimRef", json_object());

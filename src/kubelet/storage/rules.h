@@ -9,8 +9,11 @@
 /* Whether this node shall make a volume for the claim: it is not bound, and the scheduler chose the
  * node.  The class is not looked at. */
 bool local_claim_is_selected(const struct json *claim, const char *node);
+/* Whether the claim asks for volumeMode Block. */
+bool local_is_block(const struct json *claim);
 /* 0; -EINVAL or -EOPNOTSUPP: the claim or the class asks for something that the class "local" does not
- * have.  '*ret_bytes': the size; '*ret_image': the class has parameters.backing "loop". */
+ * have.  '*ret_bytes': the size; '*ret_image': the class has parameters.backing "loop", or
+ * the claim asks for a block device, which is always an image. */
 int local_claim_check(const struct json *claim, const struct json *class, int64_t *ret_bytes,
                       bool *ret_image, struct err *e);
 /* "pvc-UID" (owned): the name of the volume and of its directory. */

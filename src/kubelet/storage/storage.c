@@ -319,8 +319,11 @@ static void make_dir(void *ctx)
     if (t->error == 0 && local_capacity_left(free_bytes, t->margin, t->outstanding) < t->bytes) {
         t->error = err_set(&t->err, -ENOSPC, "the node has not enough free space");
     }
-    t->error = t->error < 0 ? t->error
-                            : local_dir_make(t->folder, t->name, t->image ? t->bytes : 0, &t->err);
+    if (t->error == 0) {
+        t->error = local_is_block(t->object)
+                       ? local_device_make(t->folder, t->name, t->bytes, &t->err)
+                       : local_dir_make(t->folder, t->name, t->image ? t->bytes : 0, &t->err);
+    }
 }
 
 static void volume_created(void *ctx, struct work *w, int error, const char *text, struct json *obj)
@@ -472,13 +475,34 @@ static void emptied(void *ctx)
     task_free(t);
 }
 
+static void grow_dir(void *ctx)
+{
+    struct task *t = ctx;
+    t->error = local_dir_grow(t->folder, t->name, t->bytes, &t->err);
+}
+
+static void dir_grown(void *ctx)
+{
+    struct task *t = ctx;
+    struct storage *s = t->s;
+    if (!s->closing && t->error < 0) {
+        recorder_event(s->c.recorder, "v1", "PersistentVolume", t->object, EVENT_WARNING,
+                       "VolumeResizeFailed", t->err.text);
+        work_retry(t->w, t->error, "grow a local volume", t->err.text);
+    } else if (!s->closing) {
+        capacity_soon(s);
+        work_done(t->w);
+    }
+    task_free(t);
+}
+
 static void sync_volume(struct storage *s, struct work *w)
 {
     const char *name = work_key(w) + strlen(VOLUME_KEY);
     const struct json *pv = informer_get(s->volumes, name);
-    bool deletes =
-        pv && local_volume_is_own(pv, s->node_name, s->folder) && local_volume_is_to_go(pv);
-    if (!deletes && (!pv || !recycle_is_due(pv, s->node_name))) {
+    bool own = pv && local_volume_is_own(pv, s->node_name, s->folder);
+    bool deletes = own && local_volume_is_to_go(pv);
+    if (!own && (!pv || !recycle_is_due(pv, s->node_name))) {
         work_done(w);
         return;
     }
@@ -487,6 +511,9 @@ static void sync_volume(struct storage *s, struct work *w)
     t->name = xstrdup(name);
     if (deletes) {
         jobs_start(s->jobs, remove_dir, dir_removed, t);
+    } else if (own) {
+        t->bytes = storage_volume_size(pv);
+        jobs_start(s->jobs, grow_dir, dir_grown, t);
     } else {
         jobs_start(s->jobs, empty, emptied, t);
     }
@@ -521,7 +548,9 @@ static void volume_changed(void *ctx, const char *key, const struct json *old,
 {
     struct storage *s = ctx;
     CLEANUP_FREE char *work = xasprintf(VOLUME_KEY "%s", key);
-    if (local_volume_is_to_go(obj) || recycle_is_due(obj, s->node_name)) {
+    bool grows = local_volume_is_own(obj, s->node_name, s->folder) &&
+                 (!old || storage_volume_size(old) != storage_volume_size(obj));
+    if (grows || local_volume_is_to_go(obj) || recycle_is_due(obj, s->node_name)) {
         workqueue_add(s->queue, work);
     }
 }

@@ -9,6 +9,7 @@ struct claim {
     struct api_client *client;
     char *ns, *name, *owner_uid;
     char *claim_uid;     /* As the claim was read last. */
+    bool claim_is_block; /* The same. */
     struct json *volume; /* The spec; NULL: not bound. */
     char *failure;
     struct api_call *call;
@@ -46,8 +47,8 @@ static void got_volume(void *ctx, int error, const char *text, struct json *obj)
         fail(c, text);
     } else if (!streq_null(uid, c->claim_uid)) {
         fail(c, "the volume that it names is bound to another claim");
-    } else if (is_block(obj)) {
-        fail(c, "volumes of the mode Block are not supported on this node");
+    } else if (is_block(obj) != c->claim_is_block) {
+        fail(c, "its volume has another volumeMode");
     } else {
         c->volume = json_clone(json_get(obj, "spec"));
         free(c->failure);
@@ -68,9 +69,6 @@ static const char *fault_of(const struct claim *c, const struct json *obj)
     if (!owned) {
         return "it was not created for this pod, which does not own it";
     }
-    if (is_block(obj)) {
-        return "volumes of the mode Block are not supported on this node";
-    }
     if (!streq(json_get_text(json_get(obj, "status"), "phase"), "Bound") ||
         !*json_get_text(json_get(obj, "spec"), "volumeName")) {
         return "PVC is not bound";
@@ -89,6 +87,7 @@ static void got_claim(void *ctx, int error, const char *text, struct json *obj)
     }
     free(c->claim_uid);
     c->claim_uid = xstrdup(json_get_text(json_get(obj, "metadata"), "uid"));
+    c->claim_is_block = is_block(obj);
     CLEANUP_FREE char *path = api_path("v1", "persistentvolumes", NULL,
                                        json_get_text(json_get(obj, "spec"), "volumeName"), NULL);
     c->call = api_request(c->client, "GET", path, NULL, NULL, got_volume, c);

@@ -14,6 +14,6 @@ struct claim;
 struct claim *claim_new(struct loop *l, struct api_client *c, const char *ns, const char *name,
                         const char *owner_uid, loop_fn *changed, void *ctx);
 struct claim *claim_free(struct claim *c);
-/* The spec of the PersistentVolume; NULL: the claim is not bound yet. */
+/* The spec of the PersistentVolume, which has the claim's volumeMode; NULL: the claim is not bound yet. */
 const struct json *claim_volume(const struct claim *c);
 const char *claim_failure(const struct claim *c); /* NULL: nothing is wrong so far. */

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CALL_MS 120000
@@ -24,12 +25,19 @@
 struct data {
     struct json *json;
     const char *driver, *handle;
-    bool ephemeral;
+    bool ephemeral, block;
 };
 
-char *csi_mount_path(const char *pods_dir, const char *uid, const char *name)
+/* The member of the volume's directory that the driver makes. */
+static const char *target_of(bool block)
 {
-    return xasprintf("%s/%s/volumes/" CSI_PLUGIN_DIR "/%s/mount", pods_dir, uid, name);
+    return block ? "device" : "mount";
+}
+
+char *csi_mount_path(const char *pods_dir, const char *uid, const char *name, bool block)
+{
+    return xasprintf("%s/%s/volumes/" CSI_PLUGIN_DIR "/%s/%s", pods_dir, uid, name,
+                     target_of(block));
 }
 
 bool csi_gives_to_group(const char *policy, const char *fs_type, const struct json *modes)
@@ -80,6 +88,7 @@ static int write_data(const char *dir, const struct csi_mount *m, const char *dr
     json_set_string(o, "volumeHandle", handle);
     json_set_string(o, "specVolID", m->name);
     json_set_string(o, "volumeLifecycleMode", m->ephemeral ? "Ephemeral" : "Persistent");
+    json_set_string(o, "volumeMode", m->block ? "Block" : "Filesystem");
     CLEANUP_FREE char *text = json_to_text(o);
     return file_write_unsynced(path, text, strlen(text), 0600, e);
 }
@@ -103,6 +112,7 @@ static int read_data(const char *dir, struct data *ret, struct err *e)
     d.driver = json_get_text(d.json, "driverName");
     d.handle = json_get_text(d.json, "volumeHandle");
     d.ephemeral = streq(json_get_text(d.json, "volumeLifecycleMode"), "Ephemeral");
+    d.block = streq(json_get_text(d.json, "volumeMode"), "Block");
     if (!csi_driver_name_is_valid(d.driver) || !*d.handle) {
         data_done(&d);
         return err_set(e, -EINVAL, "%s names no driver and volume", path);
@@ -167,6 +177,13 @@ static bool is_mounted(const char *parent, const char *name)
     return fd >= 0 && tree_is_mount_point(fd, name);
 }
 
+/* A link could name any device of the node, and the driver's device is not one. */
+static bool is_device(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISBLK(st.st_mode);
+}
+
 /* ---- up ---- */
 
 struct request {
@@ -186,8 +203,8 @@ static int make_request(const struct csi_mount *m, const struct csi_driver *d, s
             json_set(context, json_key_at(parts[p], i), json_clone(json_at(parts[p], i)));
         }
     }
-    int r = csi_capability_make(s, m->modes, false, json_get_text(m->source, "fsType"), m->options,
-                                d->can_single_writer, &q->capability, e);
+    int r = csi_capability_make(s, m->modes, m->block, json_get_text(m->source, "fsType"),
+                                m->options, d->can_single_writer, &q->capability, e);
     r = r < 0 ? r : csi_pairs(s, m->publish_context, &q->publish_context, e);
     r = r < 0 ? r : csi_pairs(s, context, &q->context, e);
     r = r < 0 ? r : csi_secrets(s, m->stage_secret, &q->stage_secrets, e);
@@ -237,7 +254,7 @@ static int give_to_group(const struct csi_mount *m, const char *target, struct e
 static int publish(const struct csi_mount *m, const struct csi_driver *d, const char *handle,
                    const struct request *q, const char *top, const char *staging, struct err *e)
 {
-    CLEANUP_FREE char *target = xasprintf("%s/mount", top);
+    CLEANUP_FREE char *target = xasprintf("%s/%s", top, target_of(m->block));
     struct csi_node_publish request = {
         .id = handle,
         .publish_context = q->publish_context,
@@ -249,7 +266,13 @@ static int publish(const struct csi_mount *m, const struct csi_driver *d, const 
         .context = q->context};
     int r = csi_call(d->endpoint, CSI_NODE_PUBLISH, &request, CALL_MS, NULL, NULL, e);
     if (r < 0) {
-        return err_prefix(e, "mounter.SetUpAt failed");
+        return err_prefix(e,
+                          m->block ? "blockMapper.publishVolume failed" : "mounter.SetUpAt failed");
+    }
+    if (m->block) {
+        return is_device(target)
+                   ? 0
+                   : err_set(e, -ENOTBLK, "the driver made no block device at %s", target);
     }
     bool gives = m->has_group && !d->can_group && !request.readonly &&
                  csi_gives_to_group(m->group_policy, q->capability.fs_type, m->modes);
@@ -301,7 +324,8 @@ int csi_mount_up(const struct csi_mount *m, struct err *e)
         return r;
     }
     close(fd);
-    if (is_mounted(top, "mount")) {
+    CLEANUP_FREE char *target = xasprintf("%s/%s", top, target_of(m->block));
+    if (is_mounted(top, target_of(m->block)) && (!m->block || is_device(target))) {
         return 0; /* Before a restart of the kubelet. */
     }
     CLEANUP_FREE char *key = lock_name(driver, handle);
@@ -339,18 +363,19 @@ static int take_down(struct csi_drivers *drivers, const char *pods_dir, const ch
                      const struct data *v, struct err *e)
 {
     CLEANUP(csi_driver_done) struct csi_driver d = {0};
-    CLEANUP_FREE char *target = xasprintf("%s/mount", top);
+    CLEANUP_FREE char *target = xasprintf("%s/%s", top, target_of(v->block));
     CLEANUP_FREE char *file = xasprintf("%s/" DATA_FILE, top);
+    int (*remove_target)(const char *path) = v->block ? unlink : rmdir;
     struct csi_node_unpublish request = {.id = v->handle, .target_path = target};
     int r = csi_drivers_find(drivers, v->driver, &d, e);
     r = r < 0 ? r : csi_call(d.endpoint, CSI_NODE_UNPUBLISH, &request, CALL_MS, NULL, NULL, e);
     if (r < 0) {
         return r;
     }
-    /* The driver removes the target; an empty directory may stay. */
-    if (rmdir(target) < 0 && errno != ENOENT) {
+    /* The driver removes the target; an empty directory or the file of a device may stay. */
+    if (remove_target(target) < 0 && errno != ENOENT) {
         r = mount_remove_below(target, e);
-        if (r == 0 && rmdir(target) < 0 && errno != ENOENT) {
+        if (r == 0 && remove_target(target) < 0 && errno != ENOENT) {
             r = err_sys(e, -errno, "remove %s after NodeUnpublishVolume", target);
         }
     }
@@ -410,7 +435,8 @@ int csi_mount_expand(struct csi_drivers *drivers, const char *pods_dir, const st
                      const struct json *source, int64_t bytes, bool *ret_here, struct err *e)
 {
     struct data want = {.driver = json_get_text(source, "driver"),
-                        .handle = json_get_text(source, "volumeHandle")};
+                        .handle = json_get_text(source, "volumeHandle"),
+                        .block = streq(json_get_text(spec, "volumeMode"), "Block")};
     CLEANUP(csi_driver_done) struct csi_driver d = {0};
     CLEANUP_PB_STORE struct pb_store store = PB_STORE_INIT(CSI_STORE_MAX);
     CLEANUP_FREE char *top = NULL;
@@ -422,7 +448,7 @@ int csi_mount_expand(struct csi_drivers *drivers, const char *pods_dir, const st
         *ret_here = false;
         return 0;
     }
-    CLEANUP_FREE char *target = xasprintf("%s/mount", top);
+    CLEANUP_FREE char *target = xasprintf("%s/%s", top, target_of(want.block));
     CLEANUP_FREE char *stage = stage_dir(pods_dir, want.driver, want.handle);
     CLEANUP_FREE char *staging = xasprintf("%s/globalmount", stage);
     r = csi_drivers_find(drivers, want.driver, &d, e);
@@ -431,7 +457,7 @@ int csi_mount_expand(struct csi_drivers *drivers, const char *pods_dir, const st
                                 .required_bytes = bytes,
                                 .staging_path = d.can_stage ? staging : ""};
     r = r < 0 ? r
-              : csi_capability_make(&store, json_get(spec, "accessModes"), false,
+              : csi_capability_make(&store, json_get(spec, "accessModes"), want.block,
                                     json_get_text(source, "fsType"), json_get(spec, "mountOptions"),
                                     d.can_single_writer, &q.capability, e);
     if (r == 0 && d.can_expand) {

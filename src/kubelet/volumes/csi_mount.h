@@ -3,8 +3,8 @@
  * each pod, and the reverse.
  *
  * The layout is the kubelet's: ROOT/plugins/kubernetes.io/csi/DRIVER/HASH/globalmount, where HASH is of the
- * volume's handle, and ROOT/pods/UID/volumes/kubernetes.io~csi/NAME/mount, beside which vol_data.json says
- * what is mounted.  After a restart these files are all that is known.  The functions may be repeated;
+ * volume's handle, and ROOT/pods/UID/volumes/kubernetes.io~csi/NAME/mount, or .../device of the mode Block,
+ * beside which vol_data.json says what is mounted.  After a restart these files are all that is known.  The functions may be repeated;
  * they block, and are for worker threads. */
 #pragma once
 
@@ -20,6 +20,7 @@ struct csi_mount {
     const char *uid, *name;
     const struct json *source; /* CSIPersistentVolumeSource, or CSIVolumeSource if 'ephemeral'. */
     bool ephemeral, readonly;
+    bool block;                                       /* volumeMode Block. */
     const struct json *modes, *options;               /* Of the PersistentVolume. */
     const struct json *publish_context;               /* Of the VolumeAttachment; NULL: none. */
     const struct json *stage_secret, *publish_secret; /* Secrets; NULL: none. */
@@ -36,12 +37,12 @@ int csi_mount_down(struct csi_drivers *drivers, const char *pods_dir, const char
 /* The same for all volumes of the pod; the first failure, after all were tried. */
 int csi_mount_down_all(struct csi_drivers *drivers, const char *pods_dir, const char *uid,
                        struct err *e);
-/* Grows the file system of a volume that a pod of this node has, to 'bytes'; 'spec' is of its
+/* Grows the file system or the device of a volume that a pod of this node has, to 'bytes'; 'spec' is of its
  * PersistentVolume.  '*ret_here': a pod has it, and it is done; false: no pod of this node has it. */
 int csi_mount_expand(struct csi_drivers *drivers, const char *pods_dir, const struct json *spec,
                      const struct json *source, int64_t bytes, bool *ret_here, struct err *e);
-/* "PODS/UID/volumes/kubernetes.io~csi/NAME/mount" (owned). */
-char *csi_mount_path(const char *pods_dir, const char *uid, const char *name);
+/* "PODS/UID/volumes/kubernetes.io~csi/NAME/mount", of the mode Block ".../device" (owned). */
+char *csi_mount_path(const char *pods_dir, const char *uid, const char *name, bool block);
 
 /* Whether files are given to the pod's group (CSIDriver's fsGroupPolicy).  Pure. */
 bool csi_gives_to_group(const char *policy, const char *fs_type, const struct json *modes);

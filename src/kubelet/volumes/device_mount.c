@@ -5,12 +5,14 @@
 #include "kubelet/volumes/key_lock.h"
 #include "kubelet/volumes/mountinfo.h"
 #include "kubelet/volumes/network_mount.h"
+#include "kubelet/volumes/setup.h"
 #include "kubelet/volumes/tree.h"
 #include "net/loop/process.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -24,6 +26,8 @@
 #define APPEAR_NS 100000000L
 #define PLAN_MAX 65536
 #define WORDS_MAX 32
+#define DEVICE_FILE "device"
+#define LINKS_DIR "volumeDevices"
 /* Exit status of blkid(8) when a device has no known content, and of iscsiadm(8) for a session that is there. */
 #define BLKID_NOTHING 2
 #define ISCSI_SESSION_EXISTS 15
@@ -199,17 +203,22 @@ static int format(const struct device_plan *p, const char *device, struct err *e
                e);
 }
 
+/* Before the device is there: its release needs the plan. */
+static int store_plan(const char *dir, const struct device_plan *p, struct err *e)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/plan.json", dir);
+    CLEANUP_FREE char *text = json_to_text(p->detach);
+    return file_write_unsynced(path, text, strlen(text), 0600, e);
+}
+
 static int mount_global(const char *dir, const struct device_plan *p, const struct json *options,
                         const char *key, struct err *e)
 {
     CLEANUP_FREE char *device = NULL, *joined = NULL;
     CLEANUP_FREE char *at = xasprintf("%s/mount", dir);
-    CLEANUP_FREE char *plan = xasprintf("%s/plan.json", dir);
-    CLEANUP_FREE char *text = json_to_text(p->detach);
     int r = mount_options_join(p->readonly, options, &joined, e);
-    /* Before the device is there: its release needs the plan. */
     r = r < 0 ? r : dir_make(at, 0750, e);
-    r = r < 0 ? r : file_write_unsynced(plan, text, strlen(text), 0600, e);
+    r = r < 0 ? r : store_plan(dir, p, e);
     r = r < 0 ? r : attach(p, key, &device, e);
     r = r < 0 ? r : format(p, device, e);
     if (r == 0) {
@@ -241,11 +250,89 @@ int device_mount(const char *root_dir, const char *plugin, const struct device_p
     return 0;
 }
 
+/* ---- without a file system ---- */
+
+/* The bind of the device is there as long as the device: no reboot leaves it to another device. */
+static int bind_global(const char *dir, const struct device_plan *p, const char *key, struct err *e)
+{
+    CLEANUP_FREE char *device = NULL, *at = xasprintf("%s/" DEVICE_FILE, dir);
+    int r = dir_make(dir, 0750, e);
+    r = r < 0 ? r : store_plan(dir, p, e);
+    r = r < 0 ? r : attach(p, key, &device, e);
+    if (r < 0) {
+        return r;
+    }
+    CLEANUP(fd_close) int fd = open(at, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || mount(device, at, NULL, MS_BIND, NULL) < 0) {
+        r = err_sys(e, -errno, "bind %s", device);
+    }
+    return r;
+}
+
+/* The pod's link to the device's directory, which keeps the device. */
+static int link_pod(const char *dir, const char *pods_dir, const char *uid, const char *plugin,
+                    const char *name, struct err *e)
+{
+    CLEANUP_FREE char *below = xasprintf("%s/" LINKS_DIR "/%s", uid, plugin);
+    int fd;
+    int r = volume_make_dir(pods_dir, below, &fd, e);
+    if (r < 0) {
+        return r;
+    }
+    if (symlinkat(dir, fd, name) < 0 && errno != EEXIST) {
+        r = err_sys(e, -errno, "make the link %s", name);
+    }
+    close(fd);
+    return r;
+}
+
+int device_map(const char *root_dir, const char *plugin, const struct device_plan *p,
+               const char *key, const char *uid, const char *name, char **ret_path, struct err *e)
+{
+    CLEANUP_FREE char *dir = device_dir(root_dir, plugin, p->id);
+    CLEANUP_FREE char *at = xasprintf("%s/" DEVICE_FILE, dir);
+    CLEANUP_FREE char *pods_dir = xasprintf("%s/pods", root_dir);
+    CLEANUP_FREE char *lock_of = lock_name(plugin, p->id);
+    struct key_lock *lock = key_lock_take(lock_of);
+    int r = link_pod(dir, pods_dir, uid, plugin, name, e);
+    if (r == 0 && !tree_is_mount_point(AT_FDCWD, at)) {
+        r = bind_global(dir, p, key, e);
+    }
+    key_lock_release(lock);
+    if (r == 0) {
+        *ret_path = TAKE(at);
+    }
+    return r;
+}
+
+/* Whether a pod has a link to the device's directory. */
+static bool is_linked(const char *dir, const char *pods_dir, const char *plugin)
+{
+    DIR *pods = opendir(pods_dir);
+    struct dirent *pod, *d;
+    bool found = !pods && errno != ENOENT; /* What cannot be read keeps the device. */
+    while (pods && !found && (pod = readdir(pods))) {
+        CLEANUP_FREE char *top = xasprintf("%s/%s/" LINKS_DIR "/%s", pods_dir, pod->d_name, plugin);
+        DIR *links = volume_name_is_safe(pod->d_name) ? opendir(top) : NULL;
+        while (links && !found && (d = readdir(links))) {
+            char to[PATH_MAX];
+            ssize_t n = readlinkat(dirfd(links), d->d_name, to, sizeof to - 1);
+            found = n > 0 && (size_t) n == strlen(dir) && memcmp(to, dir, (size_t) n) == 0;
+        }
+        if (links) {
+            closedir(links);
+        }
+    }
+    if (pods) {
+        closedir(pods);
+    }
+    return found;
+}
+
 /* ---- release ---- */
 
-/* Whether a pod has the file system that is mounted at 'at'.  '*ret_mounted': something is. */
-static int is_used(const char *at, const char *pods_dir, bool *ret_used, bool *ret_mounted,
-                   struct err *e)
+/* Whether a pod has the file system that is mounted at 'at'. */
+static int is_used(const char *at, const char *pods_dir, bool *ret_used, struct err *e)
 {
     CLEANUP(mount_table_done) struct mount_table t = {0};
     const char *device = NULL;
@@ -257,31 +344,31 @@ static int is_used(const char *at, const char *pods_dir, bool *ret_used, bool *r
     for (size_t i = 0; i < t.n; i++) {
         device = streq(t.v[i].path, at) ? t.v[i].device : device;
     }
-    *ret_mounted = device;
     for (size_t i = 0; device && i < t.n; i++) {
         *ret_used |= mount_path_is_below(t.v[i].path, pods_dir) && streq(t.v[i].device, device);
     }
     return 0;
 }
 
-static int release(const char *dir, const char *pods_dir, struct err *e)
+static int release(const char *dir, const char *pods_dir, const char *plugin, struct err *e)
 {
     CLEANUP_FREE char *at = xasprintf("%s/mount", dir);
+    CLEANUP_FREE char *bound = xasprintf("%s/" DEVICE_FILE, dir);
     CLEANUP_FREE char *plan = xasprintf("%s/plan.json", dir);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT, out = STRBUF_INIT_MAX(1 << 20);
     CLEANUP(json_free) struct json *detach = NULL;
-    bool used, mounted;
-    int r = is_used(at, pods_dir, &used, &mounted, e);
-    if (r < 0 || used) {
+    bool used;
+    int r = is_used(at, pods_dir, &used, e);
+    if (r < 0 || used || is_linked(dir, pods_dir, plugin)) {
         return r;
     }
-    r = mounted ? mount_remove_below(at, e) : 0;
+    r = mount_remove_below(dir, e);
     if (r == 0 && file_read(plan, PLAN_MAX, &text, NULL) == 0) {
         r = json_parse(strbuf_cstr(&text), text.size, &detach, e);
         r = r < 0 ? r : run_all(detach, -1, &out, e);
     }
-    if (r == 0 && ((rmdir(at) < 0 && errno != ENOENT) || (unlink(plan) < 0 && errno != ENOENT) ||
-                   (rmdir(dir) < 0 && errno != ENOENT))) {
+    if (r == 0 && ((rmdir(at) < 0 && errno != ENOENT) || (unlink(bound) < 0 && errno != ENOENT) ||
+                   (unlink(plan) < 0 && errno != ENOENT) || (rmdir(dir) < 0 && errno != ENOENT))) {
         r = err_sys(e, -errno, "remove %s", dir);
     }
     return r;
@@ -302,7 +389,7 @@ int device_release_unused(const char *root_dir, const char *pods_dir, struct err
             CLEANUP_FREE char *name = lock_name(plugins[i], d->d_name);
             struct err one = {0};
             struct key_lock *lock = key_lock_take(name);
-            int r = release(path, pods_dir, &one);
+            int r = release(path, pods_dir, plugins[i], &one);
             key_lock_release(lock);
             if (r < 0 && result == 0) {
                 result = err_set(e, r, "release a device of %s: %s", plugins[i], one.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mount of a block device that several pods of the node may share (device_plan.h).
+/* A block device that several pods of the node may share (device_plan.h), and its mount.
  *
  * The device is attached and its file system mounted once, at ROOT/plugins/PLUGIN/ID/mount; a pod gets a bind
  * of it.  ROOT/plugins/PLUGIN/ID/plan.json has the commands that detach the device, since after a restart
@@ -17,6 +17,10 @@ struct key_lock;
 int device_mount(const char *root_dir, const char *plugin, const struct device_plan *p,
                  const struct json *options, const char *key, int *ret_fd,
                  struct key_lock **ret_lock, struct err *e);
-/* Unmounts and detaches each device that no pod below 'pods_dir' has mounted any more.  The first failure,
+/* Attaches the device for volumeMode Block: it is bound at ROOT/plugins/PLUGIN/ID/device, which '*ret_path'
+ * (owned) names.  The link ROOT/pods/UID/volumeDevices/PLUGIN/NAME keeps it until the pod is removed. */
+int device_map(const char *root_dir, const char *plugin, const struct device_plan *p,
+               const char *key, const char *uid, const char *name, char **ret_path, struct err *e);
+/* Unmounts and detaches each device that no pod below 'pods_dir' has mounted or linked any more.  The first failure,
  * after all were tried. */
 int device_release_unused(const char *root_dir, const char *pods_dir, struct err *e);

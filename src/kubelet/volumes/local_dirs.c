@@ -19,6 +19,7 @@
 /* Containers of any user write to their volume; the folder above keeps others out. */
 #define VOLUME_MODE 0777
 #define TOOL_MS 60000
+#define SECTOR 4096
 /* An ext4 file system needs some blocks for itself. */
 #define IMAGE_MIN (INT64_C(4) << 20)
 
@@ -57,13 +58,14 @@ static int open_volume(const char *folder, const char *name, int *ret_fd, struct
                : err_set(e, -EINVAL, "%.80s is not the name of a local volume", name);
 }
 
-static int run_tool(const char *const *argv, struct err *e)
+/* 'out' NULL: what the tool prints is dropped. */
+static int run_tool(const char *const *argv, struct strbuf *out, struct err *e)
 {
     CLEANUP_STRBUF struct strbuf output = STRBUF_INIT_MAX(1 << 20);
     struct process_spec spec = PROCESS_SPEC_INIT;
     int status = 0;
     spec.argv = argv;
-    int r = process_run(&spec, TOOL_MS, NULL, &output, &status, e);
+    int r = process_run(&spec, TOOL_MS, out, &output, &status, e);
     if (r == 0 && status != 0) {
         const char *text = strbuf_cstr(&output);
         r = err_set(e, -EIO, "%s failed with %d: %.*s", argv[0], status, (int) strcspn(text, "\n"),
@@ -72,9 +74,16 @@ static int run_tool(const char *const *argv, struct err *e)
     return r;
 }
 
+/* In whole sectors of a loop device of any kind. */
+static int64_t image_size(int64_t bytes)
+{
+    int64_t size = MAX(bytes, IMAGE_MIN);
+    return size > INT64_MAX - SECTOR ? size : (size + SECTOR - 1) / SECTOR * SECTOR;
+}
+
 /* Makes the image under another name first: an image with the right name is complete. */
 static int make_image(const char *folder, int folder_fd, const char *name, int64_t bytes,
-                      struct err *e)
+                      bool has_fs, struct err *e)
 {
     CLEANUP_FREE char *image = image_of(name);
     CLEANUP_FREE char *draft = xasprintf("%s.new", image);
@@ -84,14 +93,14 @@ static int make_image(const char *folder, int folder_fd, const char *name, int64
         return 0;
     }
     int fd = openat(folder_fd, draft, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, MAX(bytes, IMAGE_MIN)) < 0) {
+    if (fd < 0 || ftruncate(fd, image_size(bytes)) < 0) {
         int r = err_sys(e, -errno, "create the image %s", draft);
         fd_close(fd);
         return r;
     }
     const char *argv[] = {"mkfs.ext4",      "-q",       "-F", "-m", "0", "-E",
                           "root_owner=0:0", draft_path, NULL};
-    int r = run_tool(argv, e);
+    int r = has_fs ? run_tool(argv, NULL, e) : 0;
     if (r == 0 && (fsync(fd) < 0 || renameat(folder_fd, draft, folder_fd, image) < 0)) {
         r = err_sys(e, -errno, "store the image %s", image);
     }
@@ -114,7 +123,7 @@ static int mount_image(const char *folder, int folder_fd, const char *name, stru
         return 0;
     }
     const char *argv[] = {"mount", "-t", "ext4", "-o", "loop,nodev", "--", image_path, at, NULL};
-    int r = run_tool(argv, e);
+    int r = run_tool(argv, NULL, e);
     r = r < 0 ? r : tree_open_dir(folder_fd, name, &fd, e);
     if (r == 0) {
         r = fchmod(fd, VOLUME_MODE) < 0 ? err_sys(e, -errno, "chmod %s", name) : 0;
@@ -131,7 +140,7 @@ int local_dir_make(const char *folder, const char *name, int64_t image_bytes, st
         return r;
     }
     if (image_bytes > 0) {
-        r = make_image(folder, folder_fd, name, image_bytes, e);
+        r = make_image(folder, folder_fd, name, image_bytes, true, e);
     }
     if (r == 0 && mkdirat(folder_fd, name, 0700) < 0 && errno != EEXIST) {
         r = err_sys(e, -errno, "make the directory %s", name);
@@ -159,6 +168,129 @@ int local_dir_open(const char *folder, const char *name, int *ret_fd, struct err
     return r;
 }
 
+/* ---- devices ---- */
+
+/* Calls 'fn' for each loop device of the image. */
+static int each_loop(const char *image_path, int (*fn)(const char *device, struct err *e),
+                     struct err *e)
+{
+    const char *argv[] = {"losetup",  "--associated", image_path, "--noheadings",
+                          "--output", "NAME",         NULL};
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT_MAX(1 << 20);
+    int r = run_tool(argv, &out, e);
+    const char *line = strbuf_cstr(&out);
+    while (r == 0 && *line) {
+        size_t n = strcspn(line, " \n");
+        CLEANUP_FREE char *device = xstrndup(line, n);
+        r = n ? fn(device, e) : 0;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return r;
+}
+
+static int detach_loop(const char *device, struct err *e)
+{
+    const char *argv[] = {"losetup", "--detach", device, NULL};
+    return run_tool(argv, NULL, e);
+}
+
+static int grow_loop(const char *device, struct err *e)
+{
+    const char *argv[] = {"losetup", "--set-capacity", device, NULL};
+    return run_tool(argv, NULL, e);
+}
+
+static int grow_file_system(const char *device, struct err *e)
+{
+    const char *argv[] = {"resize2fs", device, NULL};
+    int r = grow_loop(device, e);
+    return r < 0 ? r : run_tool(argv, NULL, e);
+}
+
+/* Whether the volume is of the mode Block: its name is a file, not a directory. */
+static bool is_device(int folder_fd, const char *name)
+{
+    struct stat st;
+    return fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode);
+}
+
+static int bind_loop(const char *folder, int folder_fd, const char *name, struct err *e)
+{
+    CLEANUP_FREE char *image_path = xasprintf("%s/%s.img", folder, name);
+    CLEANUP_FREE char *at = xasprintf("%s/%s", folder, name);
+    /* With --nooverlap a device that the image has already is taken again. */
+    const char *argv[] = {"losetup", "--find", "--nooverlap", "--show", image_path, NULL};
+    CLEANUP_STRBUF struct strbuf out = STRBUF_INIT_MAX(4096);
+    if (tree_is_mount_point(folder_fd, name)) {
+        return 0;
+    }
+    int r = run_tool(argv, &out, e);
+    if (r < 0) {
+        return r;
+    }
+    CLEANUP_FREE char *device = xstrndup(strbuf_cstr(&out), strcspn(strbuf_cstr(&out), "\n"));
+    CLEANUP(fd_close)
+    int fd = openat(folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd < 0 || mount(device, at, NULL, MS_BIND, NULL) < 0
+               ? err_sys(e, -errno, "bind %s at %s", device, at)
+               : 0;
+}
+
+int local_device_make(const char *folder, const char *name, int64_t bytes, struct err *e)
+{
+    int folder_fd;
+    int r = open_volume(folder, name, &folder_fd, e);
+    if (r < 0) {
+        return r;
+    }
+    r = make_image(folder, folder_fd, name, bytes, false, e);
+    r = r < 0 ? r : bind_loop(folder, folder_fd, name, e);
+    close(folder_fd);
+    return r;
+}
+
+int local_device_open(const char *folder, const char *name, struct err *e)
+{
+    int folder_fd;
+    int r = open_volume(folder, name, &folder_fd, e);
+    if (r < 0) {
+        return r;
+    }
+    r = is_device(folder_fd, name) ? bind_loop(folder, folder_fd, name, e)
+                                   : err_set(e, -ENOTBLK, "the volume %s is not a device", name);
+    close(folder_fd);
+    return r;
+}
+
+int local_dir_grow(const char *folder, const char *name, int64_t bytes, struct err *e)
+{
+    CLEANUP_FREE char *image = image_of(name);
+    CLEANUP_FREE char *image_path = xasprintf("%s/%s", folder, image);
+    struct stat st;
+    int folder_fd;
+    int r = open_volume(folder, name, &folder_fd, e);
+    if (r < 0) {
+        return r;
+    }
+    CLEANUP(fd_close) int fd = openat(folder_fd, image, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        r = errno == ENOENT ? 0 : err_sys(e, -errno, "open the image %s", image);
+    } else if (fstat(fd, &st) < 0 ||
+               (st.st_size < image_size(bytes) && ftruncate(fd, image_size(bytes)) < 0)) {
+        r = err_sys(e, -errno, "grow the image %s", image);
+    } else if (is_device(folder_fd, name)) {
+        r = each_loop(image_path, grow_loop, e);
+    } else {
+        r = mount_image(folder, folder_fd, name, e);
+        r = r < 0 ? r : each_loop(image_path, grow_file_system, e);
+    }
+    close(folder_fd);
+    return r;
+}
+
+/* ---- removal ---- */
+
 /* Unmounts the volume's image, also one that was mounted several times. */
 static int unmount_image(const char *folder, int folder_fd, const char *name, struct err *e)
 {
@@ -177,6 +309,7 @@ static int unmount_image(const char *folder, int folder_fd, const char *name, st
 int local_dir_remove(const char *folder, const char *name, struct err *e)
 {
     CLEANUP_FREE char *image = image_of(name);
+    CLEANUP_FREE char *image_path = xasprintf("%s/%s", folder, image);
     CLEANUP_FREE char *draft = xasprintf("%s.new", image);
     int folder_fd;
     int r = open_volume(folder, name, &folder_fd, e);
@@ -184,6 +317,9 @@ int local_dir_remove(const char *folder, const char *name, struct err *e)
         return r;
     }
     r = unmount_image(folder, folder_fd, name, e);
+    if (r == 0 && is_device(folder_fd, name)) {
+        r = each_loop(image_path, detach_loop, e);
+    }
     r = r < 0 ? r : tree_remove(folder_fd, name, e);
     /* The image goes last: it says that the directory is a mount point. */
     r = r < 0 ? r : tree_remove(folder_fd, draft, e);

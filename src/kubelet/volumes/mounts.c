@@ -22,6 +22,11 @@ struct item {
     enum runtime_propagation propagation;
 };
 
+struct device {
+    char *container_path, *host_path;
+    const char *permissions;
+};
+
 struct mount_call {
     struct list node; /* In the pod's list. */
     struct volumes *all;
@@ -35,6 +40,8 @@ struct mount_call {
     struct json *pod_json;
     struct item *items;
     size_t n;
+    struct device *devices;
+    size_t n_devices;
     int error;
     struct err err;
 };
@@ -51,6 +58,11 @@ static void call_free(struct mount_call *c)
         free(c->items[i].volume);
     }
     free(c->items);
+    for (size_t i = 0; i < c->n_devices; i++) {
+        free(c->devices[i].container_path);
+        free(c->devices[i].host_path);
+    }
+    free(c->devices);
     free(c->pods_dir);
     free(c->uid);
     free(c->container);
@@ -141,7 +153,9 @@ static void work(void *ctx)
 static void deliver(struct mount_call *c)
 {
     CLEANUP_FREE struct runtime_mount *mounts = xcalloc(c->n + 1, sizeof *mounts);
+    CLEANUP_FREE struct runtime_device *devices = xcalloc(c->n_devices + 1, sizeof *devices);
     CLEANUP_FREE char *hosts = xasprintf("%s/%s/etc-hosts", c->pods_dir, c->uid);
+    struct volumes_mounts m = {.mounts = mounts, .devices = devices, .n_devices = c->n_devices};
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
         const struct item *it = &c->items[i];
@@ -153,10 +167,16 @@ static void deliver(struct mount_call *c)
     if (c->hosts) {
         mounts[n++] = (struct runtime_mount){.container_path = "/etc/hosts", .host_path = hosts};
     }
+    for (size_t i = 0; i < c->n_devices; i++) {
+        devices[i] = (struct runtime_device){.container_path = c->devices[i].container_path,
+                                             .host_path = c->devices[i].host_path,
+                                             .permissions = c->devices[i].permissions};
+    }
+    m.n_mounts = n;
     if (c->error < 0) {
-        c->done(c->ctx, c->error, c->err.text, NULL, 0);
+        c->done(c->ctx, c->error, c->err.text, &(struct volumes_mounts){0});
     } else {
-        c->done(c->ctx, 0, NULL, mounts, n);
+        c->done(c->ctx, 0, NULL, &m);
     }
 }
 
@@ -179,7 +199,7 @@ static void failed(void *ctx)
     volumes_mounts_fn *done = c->done;
     c->done = NULL;
     if (done) {
-        done(c->ctx, c->error, c->err.text, NULL, 0);
+        done(c->ctx, c->error, c->err.text, &(struct volumes_mounts){0});
     }
     call_free(c);
 }
@@ -193,7 +213,8 @@ void mount_calls_cancel(struct pod_volumes *p)
         volumes_mounts_fn *done = c->done;
         c->done = NULL;
         if (done && !p->all->closing) {
-            done(c->ctx, -ECANCELED, "the pod's volumes are being removed", NULL, 0);
+            done(c->ctx, -ECANCELED, "the pod's volumes are being removed",
+                 &(struct volumes_mounts){0});
         }
     }
 }
@@ -254,6 +275,9 @@ static int add_item(struct mount_call *c, const struct volumes_container *args,
     if (!vol || !vol->path) {
         return err_set(e, -EINVAL, "the pod has no volume \"%s\"", name);
     }
+    if (vol->block) {
+        return err_set(e, -EINVAL, VOLUME_IS_BLOCK, name);
+    }
     if (streq(json_get_text(mount, "recursiveReadOnly"), "Enabled")) {
         return err_set(e, -EINVAL, "recursiveReadOnly is not supported on this node");
     }
@@ -275,10 +299,29 @@ static int add_item(struct mount_call *c, const struct volumes_container *args,
     return 0;
 }
 
+/* The runtime adds a rule to the container's device cgroup: all of read, write and mknod, or read alone. */
+static int add_device(struct mount_call *c, const struct json *device, struct err *e)
+{
+    const char *name = json_get_text(device, "name");
+    const struct volume *vol = pod_volumes_find(c->pod, name);
+    if (!vol || !vol->path) {
+        return err_set(e, -EINVAL, "the pod has no volume \"%s\"", name);
+    }
+    if (!vol->block) {
+        return err_set(e, -EINVAL, VOLUME_IS_FILES, name);
+    }
+    c->devices[c->n_devices++] =
+        (struct device){.container_path = xstrdup(json_get_text(device, "devicePath")),
+                        .host_path = xstrdup(vol->path),
+                        .permissions = vol->readonly ? "r" : "mrw"};
+    return 0;
+}
+
 /* Collects what the job needs. */
 static int prepare(struct mount_call *c, const struct volumes_container *args, struct err *e)
 {
     const struct json *mounts = json_get(args->container, "volumeMounts");
+    const struct json *devices = json_get(args->container, "volumeDevices");
     const char *text;
     if (c->pod == NULL || volumes_state(c->all, c->uid, &text) != VOLUMES_READY) {
         return err_set(e, -EAGAIN, "the volumes of the pod are not ready");
@@ -291,6 +334,13 @@ static int prepare(struct mount_call *c, const struct volumes_container *args, s
         int r = add_item(c, args, json_at(mounts, i), i, e);
         if (r < 0) {
             return err_prefix(e, "volumeMounts[%zu]", i);
+        }
+    }
+    c->devices = xcalloc(json_count(devices) + 1, sizeof *c->devices);
+    for (size_t i = 0; i < json_count(devices); i++) {
+        int r = add_device(c, json_at(devices, i), e);
+        if (r < 0) {
+            return err_prefix(e, "volumeDevices[%zu]", i);
         }
     }
     if (pod_has_hosts_file(args->container)) {

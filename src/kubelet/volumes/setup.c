@@ -13,6 +13,7 @@
 #include "net/loop/process.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -242,13 +243,20 @@ static int make_target(const struct volume_job *j, int *ret_parent, bool *ret_mo
     return 0;
 }
 
+/* The name of a volume of the class "local"; NULL: the path is any other of the node. */
+static const char *local_name(const struct volume_job *j, const char *path)
+{
+    size_t n = strlen(j->local_dir);
+    bool is_below = strncmp(path, j->local_dir, n) == 0 && path[n] == '/';
+    return is_below && local_dir_name_is_valid(path + n + 1) ? path + n + 1 : NULL;
+}
+
 /* Opens the directory of a local volume: one of the class "local", whose image may have to be mounted, or
  * any other of the node. */
 static int open_local(const struct volume_job *j, const char *path, int *ret_fd, struct err *e)
 {
-    size_t n = strlen(j->local_dir);
-    const char *name = strncmp(path, j->local_dir, n) == 0 && path[n] == '/' ? path + n + 1 : "";
-    if (local_dir_name_is_valid(name)) {
+    const char *name = local_name(j, path);
+    if (name) {
         return local_dir_open(j->local_dir, name, ret_fd, e);
     }
     int fd = *path == '/' ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -278,6 +286,27 @@ static int set_up_local(struct volume_job *j, struct err *e)
     }
     close(fd);
     return r;
+}
+
+/* The device that the path of a local volume names. */
+static int set_up_local_block(struct volume_job *j, struct err *e)
+{
+    const char *path = json_get_text(j->source, "path");
+    const char *name = local_name(j, path);
+    char device[PATH_MAX];
+    struct stat st;
+    int r = name ? local_device_open(j->local_dir, name, e) : 0;
+    if (r < 0) {
+        return err_prefix(e, "local volume");
+    }
+    if (*path != '/' || !realpath(path, device) || stat(device, &st) < 0) {
+        return err_sys(e, *path == '/' ? -errno : -EINVAL, "local volume: %.256s", path);
+    }
+    if (!S_ISBLK(st.st_mode)) {
+        return err_set(e, -ENOTBLK, "local volume: %.256s is not a block device", path);
+    }
+    j->path = xstrdup(device);
+    return 0;
 }
 
 static int set_up_network(struct volume_job *j, const struct network_mount *m, struct err *e)
@@ -337,23 +366,33 @@ static int bind_device(struct volume_job *j, int fd, struct err *e)
     return r;
 }
 
-/* Mounts a block device once for the node, and binds it for the pod. */
+/* Mounts a block device once for the node, and binds its file system for the pod. */
+static int mount_for_pod(struct volume_job *j, const char *root, const struct device_plan *p,
+                         const char *key, struct err *e)
+{
+    struct key_lock *lock;
+    int fd;
+    int r = device_mount(root, j->type->plugin, p, j->options, key, &fd, &lock, e);
+    if (r == 0) {
+        r = bind_device(j, fd, e);
+        close(fd);
+        key_lock_release(lock);
+    }
+    return r;
+}
+
 static int set_up_device(struct volume_job *j, struct err *e)
 {
     CLEANUP(device_plan_done) struct device_plan p = {0};
     CLEANUP_FREE char *root = xstrndup(j->pods_dir, strlen(j->pods_dir) - strlen("/pods"));
     CLEANUP_FREE char *key = key_of(json_get(j->facts, "secret"));
-    struct key_lock *lock;
-    int fd;
     int r = j->type->plan(j->source, key != NULL, &p, e);
-    r = r < 0 ? r : device_mount(root, j->type->plugin, &p, j->options, key, &fd, &lock, e);
+    if (r == 0) {
+        r = j->block ? device_map(root, j->type->plugin, &p, key, j->uid, j->name, &j->path, e)
+                     : mount_for_pod(j, root, &p, key, e);
+    }
     if (key) {
         explicit_bzero(key, strlen(key));
-    }
-    if (r == 0) {
-        r = bind_device(j, fd, e);
-        close(fd);
-        key_lock_release(lock);
     }
     return r;
 }
@@ -383,6 +422,7 @@ static int set_up_csi(struct volume_job *j, struct err *e)
         .source = j->source,
         .ephemeral = !j->in_pv,
         .readonly = j->readonly,
+        .block = j->block,
         .modes = j->modes,
         .options = j->options,
         .publish_context = json_path(j->facts, "attachment", "status", "attachmentMetadata", NULL),
@@ -399,7 +439,7 @@ static int set_up_csi(struct volume_job *j, struct err *e)
     }
     int r = csi_mount_up(&m, e);
     if (r == 0) {
-        j->path = csi_mount_path(j->pods_dir, j->uid, j->name);
+        j->path = csi_mount_path(j->pods_dir, j->uid, j->name, j->block);
     }
     return r;
 }
@@ -421,12 +461,15 @@ static const struct volume_type types[] = {
      .is_readonly = true},
     {"nfs", "kubernetes.io~nfs", .set_up = set_up_nfs},
     {"glusterfs", "kubernetes.io~glusterfs", .set_up = set_up_glusterfs, .need = glusterfs_need},
-    {"iscsi", "kubernetes.io~iscsi", .set_up = set_up_device, .plan = iscsi_plan,
-     .need = secret_need},
-    {"fc", "kubernetes.io~fc", .set_up = set_up_device, .plan = fc_plan},
-    {"rbd", "kubernetes.io~rbd", .set_up = set_up_device, .plan = rbd_plan, .need = secret_need},
-    {"csi", CSI_PLUGIN_DIR, .set_up = set_up_csi, .need = csi_need},
-    {"local", "kubernetes.io~local-volume", .set_up = set_up_local, .only_in_pv = true},
+    {"iscsi", "kubernetes.io~iscsi", .set_up = set_up_device, .set_up_block = set_up_device,
+     .plan = iscsi_plan, .need = secret_need},
+    {"fc", "kubernetes.io~fc", .set_up = set_up_device, .set_up_block = set_up_device,
+     .plan = fc_plan},
+    {"rbd", "kubernetes.io~rbd", .set_up = set_up_device, .set_up_block = set_up_device,
+     .plan = rbd_plan, .need = secret_need},
+    {"csi", CSI_PLUGIN_DIR, .set_up = set_up_csi, .set_up_block = set_up_csi, .need = csi_need},
+    {"local", "kubernetes.io~local-volume", .set_up = set_up_local,
+     .set_up_block = set_up_local_block, .only_in_pv = true},
     {"gitRepo", "", .refusal = GIT_REFUSAL},
 };
 
@@ -460,7 +503,15 @@ int volume_type_of(const struct json *volume, bool in_pv, const struct volume_ty
 void volume_job_run(void *job)
 {
     struct volume_job *j = job;
-    j->error = j->type->set_up(j, &j->err);
+    if (!j->block) {
+        j->error = j->type->set_up(j, &j->err);
+    } else if (j->type->set_up_block) {
+        j->error = j->type->set_up_block(j, &j->err);
+    } else {
+        j->error =
+            err_set(&j->err, -EOPNOTSUPP, "volumes of the type %s cannot have the volumeMode Block",
+                    j->type->member);
+    }
     if (j->error == 0 && !j->path) {
         take_path(j);
     }

@@ -20,6 +20,9 @@ struct volume_type {
     const char *plugin; /* "kubernetes.io~empty-dir": a directory's name. */
     /* Sets the volume up and stores its path on the node in j->path. */
     int (*set_up)(struct volume_job *j, struct err *e);
+    /* Finds or makes the block device of a volume of the mode Block, and stores its path in j->path; NULL:
+     * the type has no such volumes. */
+    int (*set_up_block)(struct volume_job *j, struct err *e);
     device_plan_fn *plan; /* Of a block device. */
     need_fn *need;        /* Further objects that it needs; NULL: none. */
     bool has_files;       /* Its files are those of pod_files_make. */
@@ -42,6 +45,7 @@ struct volume_job {
     char *uid, *name;      /* Names of directories. */
     struct json *source;   /* The value of the type's member. */
     bool in_pv;            /* The source is of a PersistentVolume. */
+    bool block;            /* volumeMode Block. */
     struct json *options;  /* mountOptions of a PersistentVolume; NULL: none. */
     struct json *modes;    /* accessModes of a PersistentVolume; NULL: none. */
     struct json *facts;    /* Objects that the type needs; NULL: none. */

@@ -80,7 +80,8 @@ void volumes_each_usage(struct volumes *v, const char *uid, volume_usage_fn *fn,
         return;
     }
     LIST_FOREACH (vol, struct volume, node, &p->volumes) {
-        CLEANUP_FREE char *claim = vol->ready ? storage_pod_claim(p->pod, vol->spec) : NULL;
+        CLEANUP_FREE char *claim =
+            vol->ready && !vol->block ? storage_pod_claim(p->pod, vol->spec) : NULL;
         if (!claim) {
             continue;
         }

@@ -85,7 +85,8 @@ enum volumes_phase volumes_state(const struct volumes *v, const char *uid, const
     LIST_FOREACH (vol, struct volume, node, &p->volumes) {
         phase = vol->ready ? phase : VOLUMES_WAITING;
         if (vol->failure && !p->text) {
-            p->text = xasprintf("MountVolume.SetUp failed for volume \"%s\" : %s", name_of(vol),
+            p->text = xasprintf("%s failed for volume \"%s\" : %s",
+                                vol->block ? "MapVolume.SetUp" : "MountVolume.SetUp", name_of(vol),
                                 vol->failure);
         }
     }
@@ -156,6 +157,7 @@ static struct volume_job *job_of(struct volume *vol)
         .name = xstrdup(name_of(vol)),
         .source = json_clone(vol->source),
         .in_pv = vol->persistent,
+        .block = vol->block,
         .options = json_clone(json_get(vol->claim ? holder : NULL, "mountOptions")),
         .modes = json_clone(json_get(vol->claim ? holder : NULL, "accessModes")),
         .facts = vol->facts ? json_clone(facts_get(vol->facts)) : NULL,
@@ -285,6 +287,35 @@ static void start(struct volume *vol, struct volume_job *j)
     jobs_start(p->all->jobs, work, set_up_ended, call);
 }
 
+static bool names_volume(const struct json *list, const char *name)
+{
+    const struct json *use;
+    JSON_FOREACH (use, list) {
+        if (streq(json_get_text(use, "name"), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether each container that has the volume asks for a file system or a device, as the volume is one.  A
+ * container that is added later is checked when it starts. */
+static int check_uses(const struct volume *vol, struct err *e)
+{
+    static const char *const lists[] = {"initContainers", "containers"};
+    const struct json *spec = json_get(vol->pod->pod, "spec"), *container;
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        JSON_FOREACH (container, json_get(spec, lists[i])) {
+            const char *wrong = vol->block ? "volumeMounts" : "volumeDevices";
+            if (names_volume(json_get(container, wrong), name_of(vol))) {
+                return err_set(e, -EINVAL, vol->block ? VOLUME_IS_BLOCK : VOLUME_IS_FILES,
+                               name_of(vol));
+            }
+        }
+    }
+    return 0;
+}
+
 /* The type of the volume, when that is known; NULL: it is refused, or its claim is not bound. */
 static const struct volume_type *resolve_type(struct volume *vol)
 {
@@ -297,6 +328,11 @@ static const struct volume_type *resolve_type(struct volume *vol)
     }
     if (vol->type) {
         return vol->type;
+    }
+    vol->block = vol->claim && streq(json_get_text(holder, "volumeMode"), "Block");
+    if (check_uses(vol, &e) < 0) {
+        set_failure(vol, e.text);
+        return NULL;
     }
     /* Volumes of clouds are those of their CSI drivers. */
     CLEANUP(json_free) struct json *csi = csi_translate(holder);

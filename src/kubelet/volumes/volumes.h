@@ -86,11 +86,18 @@ struct volumes_container {
     struct runtime_pairs env;     /* For subPathExpr. */
     struct runtime_texts pod_ips; /* For /etc/hosts. */
 };
-/* 'error' 0: the mounts are borrowed for the call. Otherwise 'text' is the message of the waiting
+/* What a container gets: its volumeMounts, /etc/hosts, and its volumeDevices. */
+struct volumes_mounts {
+    const struct runtime_mount *mounts;
+    size_t n_mounts;
+    const struct runtime_device *devices;
+    size_t n_devices;
+};
+/* 'error' 0: '*m' is borrowed for the call.  Otherwise it is empty, and 'text' is the message of the waiting
  * reason CreateContainerConfigError. */
 typedef void volumes_mounts_fn(void *ctx, int error, const char *text,
-                               const struct runtime_mount *mounts, size_t n);
-/* Prepares what the container mounts, among it subPaths and /etc/hosts, and ends by 'done', exactly
+                               const struct volumes_mounts *m);
+/* Prepares what the container mounts, among it subPaths, devices and /etc/hosts, and ends by 'done', exactly
  * once and later; with -ECANCELED, from within volumes_remove, when the volumes are removed meanwhile.
  * The volumes must be READY, else -EAGAIN.  Volumes made of API objects are always read-only. */
 void volumes_mount(struct volumes *v, const char *uid, const struct volumes_container *c,

@@ -14,6 +14,10 @@
 #include "kubelet/volumes/token.h"
 #include "kubelet/volumes/volumes.h"
 
+/* Why a container cannot have the volume '%s' as it asks, in the kubelet's words. */
+#define VOLUME_IS_BLOCK "volume %s has volumeMode Block, but is specified in volumeMounts"
+#define VOLUME_IS_FILES "volume %s has volumeMode Filesystem, but is specified in volumeDevices"
+
 struct volumes {
     struct loop *loop;
     struct api_client *client;
@@ -40,6 +44,7 @@ struct volume {
     const struct volume_type *type; /* NULL: not known yet, or refused. */
     struct json *source;            /* The value of the type's member, when the type is known. */
     bool persistent;                /* The volume outlives the pod. */
+    bool block;                     /* volumeMode Block: containers get the device itself. */
     struct claim *claim;            /* NULL: none. */
     struct facts *facts;            /* NULL: none are needed, or the type is not known yet. */
     struct growth *growth;          /* Of a ready CSI volume of a claim; NULL: none. */

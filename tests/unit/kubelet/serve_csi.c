@@ -5,7 +5,8 @@
  *
  * Each call is a line of JSON in DIR/calls: the method and what it was given.  The file DIR/fail-METHOD
  * ("14 text") makes a method fail, DIR/hang-METHOD makes it never answer, DIR/no-stage lets the driver have
- * no staging, and DIR/junk-METHOD makes the bytes in it the answer.  It ends with SIGTERM. */
+ * no staging, and DIR/junk-METHOD makes the bytes in it the answer.  A volume of the mode Block is the device
+ * whose path is in DIR/device-ID.  It ends with SIGTERM. */
 #include "base/mem.h"
 #include "check.h"
 #include "grpc_server.h"
@@ -69,6 +70,7 @@ static void log_pairs(const struct call *c, const char *key, struct runtime_pair
 static void log_capability(const struct call *c, const struct csi_capability *v)
 {
     json_set_int(c->log, "mode", v->mode);
+    json_set_bool(c->log, "block", v->is_block);
     json_set_string(c->log, "fsType", v->fs_type ? v->fs_type : "");
     struct json *flags = json_set(c->log, "flags", json_array());
     for (size_t i = 0; i < v->flags.n; i++) {
@@ -115,8 +117,25 @@ static void unbind(const char *path, bool removes)
     while (umount2(path, UMOUNT_NOFOLLOW) == 0) {
     }
     if (removes) {
-        rmdir(path);
+        remove(path);
     }
+}
+
+/* Binds the device that DIR/device-ID names onto a file. */
+static bool bind_device(const char *id, const char *to)
+{
+    CLEANUP_FREE char *path = in_dir("device-%s", id);
+    CLEANUP_STRBUF struct strbuf device = STRBUF_INIT;
+    if (tree_is_mount_point(AT_FDCWD, to)) {
+        return true;
+    }
+    int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || file_read(path, 4096, &device, NULL) < 0) {
+        fd_close(fd);
+        return false;
+    }
+    close(fd);
+    return mount(strbuf_cstr(&device), to, NULL, MS_BIND, NULL) == 0;
 }
 
 static void node_stage(const struct call *c, const struct csi_node_stage *q)
@@ -128,7 +147,9 @@ static void node_stage(const struct call *c, const struct csi_node_stage *q)
     log_pairs(c, "secrets", q->secrets);
     log_pairs(c, "context", q->context);
     log_capability(c, &q->capability);
-    if (access(from, F_OK) < 0) {
+    if (q->capability.is_block) {
+        answer_empty(c);
+    } else if (access(from, F_OK) < 0) {
         refuse(c, GRPC_NOT_FOUND, "no such volume");
     } else if (!bind(from, q->staging_path, false)) {
         refuse(c, GRPC_INTERNAL, strerror(errno));
@@ -150,7 +171,9 @@ static void node_publish(const struct call *c, const struct csi_node_publish *q)
     if (!*q->staging_path) {
         mkdir(own, 0777);
     }
-    if (!bind(*q->staging_path ? q->staging_path : own, q->target_path, q->readonly)) {
+    const char *from = *q->staging_path ? q->staging_path : own;
+    if (!(q->capability.is_block ? bind_device(q->id, q->target_path)
+                                 : bind(from, q->target_path, q->readonly))) {
         refuse(c, GRPC_INTERNAL, strerror(errno));
     } else {
         answer_empty(c);

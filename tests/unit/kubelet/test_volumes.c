@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 
 #include <cmocka.h>
@@ -197,12 +198,18 @@ static void ended(void *ctx, int error, const char *text)
     snprintf(en->text, sizeof en->text, "%s", text ? text : "");
 }
 
-static void mounted(void *ctx, int error, const char *text, const struct runtime_mount *m, size_t n)
+static void mounted(void *ctx, int error, const char *text, const struct volumes_mounts *got)
 {
     struct ending *en = ctx;
     ended(ctx, error, text);
     en->mounts = json_array();
-    for (size_t i = 0; i < n; i++) {
+    const struct runtime_mount *m = got->mounts;
+    for (size_t i = 0; i < got->n_devices; i++) {
+        const struct runtime_device *d = &got->devices[i];
+        json_append(en->mounts,
+                    json_stringf("%s %s %s", d->container_path, d->host_path, d->permissions));
+    }
+    for (size_t i = 0; i < got->n_mounts; i++) {
         const char *host = m[i].host_path;
         host = str_has_prefix(host, own_dir) ? host + strlen(own_dir) + 1 : host;
         json_append(en->mounts, json_stringf("%s %s %s %d", m[i].container_path, host,
@@ -650,13 +657,14 @@ static void a_restart_keeps_volumes_and_sweeps_those_of_gone_pods(void **state)
     assert_int_equal(en.error, 0);
 }
 
-/* A claim of 'name', bound to the volume of that name with this spec when 'bound'. */
-static void put_claim(const char *name, const char *source, bool bound, const char *ref_uid)
+/* A claim of 'name' and of the volumeMode, bound to the volume of that name with this spec when 'bound'. */
+static void put_claim_of(const char *name, const char *mode, const char *source, bool bound,
+                         const char *ref_uid)
 {
     CLEANUP_FREE char *claim = xasprintf(
         "{'metadata': {'name': '%s'}, 'spec': {'accessModes': ['ReadWriteOnce'], 'volumeName': "
-        "'%s', 'resources': {'requests': {'storage': '1Gi'}}}}",
-        name, name);
+        "'%s', 'volumeMode': '%s', 'resources': {'requests': {'storage': '1Gi'}}}}",
+        name, name, mode);
     CLEANUP_FREE char *uid = make_object(h, "/api/v1/namespaces/red/persistentvolumeclaims", claim);
     CLEANUP_FREE char *volume = xasprintf(
         "{'metadata': {'name': '%s'}, 'spec': {'capacity': {'storage': '1Gi'}, 'accessModes': "
@@ -667,9 +675,15 @@ static void put_claim(const char *name, const char *source, bool bound, const ch
         xasprintf("/api/v1/namespaces/red/persistentvolumeclaims/%s/status", name);
     CLEANUP_FREE char *status = xasprintf(
         "{'metadata': {'name': '%s'}, 'spec': {'accessModes': ['ReadWriteOnce'], 'volumeName': "
-        "'%s', 'resources': {'requests': {'storage': '1Gi'}}}, 'status': {'phase': '%s'}}",
-        name, name, bound ? "Bound" : "Pending");
+        "'%s', 'volumeMode': '%s', 'resources': {'requests': {'storage': '1Gi'}}}, "
+        "'status': {'phase': '%s'}}",
+        name, name, mode, bound ? "Bound" : "Pending");
     put_in(h, "PUT", path, status, 200);
+}
+
+static void put_claim(const char *name, const char *source, bool bound, const char *ref_uid)
+{
+    put_claim_of(name, "Filesystem", source, bound, ref_uid);
 }
 
 #define CLAIM(name) "'volumes': [{'name': 'v', 'persistentVolumeClaim': {'claimName': '" name "'}}]"
@@ -708,6 +722,63 @@ static void claims_are_awaited_and_lead_to_their_volumes(void **state)
     want_plain("u4", "'volumes': [{'name': 'v', 'ephemeral': {'volumeClaimTemplate': {}}}]");
     wait_text("u4", PVC "p-v: it was not created for this pod, which does not own it");
     remove_pod("u4");
+    expect_no_mounts();
+}
+
+#define MAP "MapVolume.SetUp failed for volume \"v\" : "
+#define NODES                                                                               \
+    "'volumeMode': 'Block', 'nodeAffinity': {'required': {'nodeSelectorTerms': "            \
+    "[{'matchExpressions': [{'key': 'kubernetes.io/hostname', 'operator': 'In', 'values': " \
+    "['n']}]}]}}, 'local': {'path': '%s'}"
+#define USES(name, uses) CLAIM(name) ", 'containers': [{'name': 'c', 'image': 'i', " uses "}]"
+#define DEVICES "'volumeDevices': [{'name': 'v', 'devicePath': '/dev/v'}]"
+
+static void a_device_is_given_to_containers_that_ask_for_one_and_to_no_others(void **state)
+{
+    NEEDS_ROOT();
+    struct ending en;
+    CLEANUP_FREE char *device = own_path("device"), *file = own_path("file");
+    CLEANUP_FREE char *on_device = xasprintf(NODES, device), *on_file = xasprintf(NODES, file);
+    assert_int_equal(mknod(device, S_IFBLK | 0600, makedev(7, 0)), 0);
+    put_file("file", "not a device", 0644);
+    CLEANUP_FREE char *host = xstrdup("'volumeMode': 'Block', 'hostPath': {'path': '/none'}");
+    CLEANUP_FREE char *want = xasprintf("/dev/v %s mrw", device);
+    put_claim_of("block", "Block", on_device, true, NULL);
+    want_plain("u1", USES("block", DEVICES));
+    wait_ready("u1");
+    mount_for("u1", "{'name': 'c', " DEVICES "}", &en);
+    assert_int_equal(json_count(en.mounts), 2); /* And /etc/hosts. */
+    assert_string_equal(json_get_string(json_at(en.mounts, 0)), want);
+    ending_done(&en);
+    /* As a container that is added later asks. */
+    mount_for("u1", "{'name': 'c', 'volumeMounts': [{'name': 'v', 'mountPath': '/v'}]}", &en);
+    assert_int_equal(en.error, -EINVAL);
+    assert_string_equal(en.text, "volumeMounts[0]: volume v has volumeMode Block, but is specified "
+                                 "in volumeMounts");
+    ending_done(&en);
+    remove_pod("u1");
+    assert_true(own_exists("device"));
+    want_plain("u2", USES("block", "'volumeMounts': [{'name': 'v', 'mountPath': '/v'}]"));
+    wait_text("u2", MAP "volume v has volumeMode Block, but is specified in volumeMounts");
+    remove_pod("u2");
+    put_claim_of("block-file", "Block", on_file, true, NULL);
+    CLEANUP_FREE char *no_device = xasprintf(MAP "local volume: %s is not a block device", file);
+    want_plain("u3", USES("block-file", DEVICES));
+    wait_text("u3", no_device);
+    remove_pod("u3");
+    put_claim_of("block-host", "Block", host, true, NULL);
+    want_plain("u4", USES("block-host", DEVICES));
+    wait_text("u4", MAP "volumes of the type hostPath cannot have the volumeMode Block");
+    remove_pod("u4");
+    put_claim_of("differs", "Filesystem", on_device, true, NULL);
+    want_plain("u5", USES("differs", DEVICES));
+    wait_text("u5", PVC "differs: its volume has another volumeMode");
+    remove_pod("u5");
+    put_claim("files", strstr(host, "'hostPath'"), true, NULL);
+    want_plain("u6", USES("files", DEVICES));
+    wait_text("u6", "MountVolume.SetUp failed for volume \"v\" : volume v has volumeMode "
+                    "Filesystem, but is specified in volumeDevices");
+    remove_pod("u6");
     expect_no_mounts();
 }
 
@@ -901,6 +972,7 @@ int main(void)
         TEST(removal_cancels_mounts_and_keeps_what_containers_bound),
         TEST(a_restart_keeps_volumes_and_sweeps_those_of_gone_pods),
         TEST(claims_are_awaited_and_lead_to_their_volumes),
+        TEST(a_device_is_given_to_containers_that_ask_for_one_and_to_no_others),
         TEST(nfs_is_mounted_by_mount_8_and_holds_up_no_other_pod),
         TEST(a_dead_file_server_holds_up_its_own_pods_alone),
         TEST(two_hundred_pods_leave_nothing),
