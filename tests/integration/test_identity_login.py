@@ -9,7 +9,8 @@ import pytest
 import directory
 from directory import ADMIN, ADMIN_PASSWORD
 from lab import wait_for
-from test_identity_openid import SECRET, Provider
+from test_identity_http import Apache
+from test_identity_openid import SECRET, GitHub, Provider
 from test_oauth import ASKED, CHALLENGING, USERS, OAuth, basic
 
 
@@ -98,6 +99,68 @@ def test_a_login_by_openid_connect(tmp_path):
         me = c.admin("GET", f"{USERS}/joe")
         assert me["identities"] == ["corp:joe-4711"] and me["fullName"] == "Joe Doe"
         assert stranger.get(back).status != 302
+    finally:
+        c.stop(signal.SIGKILL)
+        op.close()
+
+
+def test_a_login_by_basic_auth(tmp_path):
+    """apache2 decides.  A refusal, a foreign certificate and a server that is down log nobody in."""
+    (tmp_path / "apache").mkdir()
+    (tmp_path / "foreign").mkdir()
+    directory.certificates(tmp_path / "foreign", "foreign")
+    apache = Apache(tmp_path / "apache")
+    remote = provider("BasicAuthPasswordIdentityProvider", url=apache.url(), ca="apache/ca.crt")
+    c = OAuth(str(tmp_path), providers=[remote])
+    try:
+        answer = login(c, "joe", "joe's")
+        assert answer.status == 302, answer.text
+        me = c.ask(answer.query()["access_token"], "GET", f"{USERS}/~", want=200)
+        assert me["metadata"]["name"] == "joe" and me["fullName"] == "Joe Doe" and me["identities"] == ["corp:4711"]
+        for name, password in (("joe", "wrong"), ("nobody", "x"), ("joe", ""), ("", "joe's")):
+            refused = login(c, name, password)
+            assert refused.status == 401 and "access_token" not in refused.headers.get("Location", "")
+        c.reread(provider("BasicAuthPasswordIdentityProvider", url=apache.url(), ca=str(tmp_path / "foreign/foreign.crt")))
+        assert login(c, "joe", "joe's").status in (401, 500) and "unknown authority" in c.text()
+        c.reread(provider("BasicAuthPasswordIdentityProvider", url=apache.url("/moved"), ca=apache.ca))
+        assert login(c, "joe", "joe's").status in (401, 500) and "redirect (302)" in c.text()
+        apache.stop()
+        assert login(c, "joe", "joe's").status in (401, 500) and "refused" in c.text()
+        assert "joe's" not in c.text()
+    finally:
+        c.stop(signal.SIGKILL)
+        if apache.process.poll() is None:
+            apache.stop()
+
+
+def test_a_login_by_github(tmp_path):
+    """A simulator is the installation of GitHub Enterprise: who is in none of the organizations gets no token."""
+    (tmp_path / "op").mkdir()
+    op = Provider(tmp_path / "op")
+    github = GitHub(op)
+    op.answer = github.answer
+    (tmp_path / "client.secret").write_text(SECRET)
+    config = github.config(organizations=["example"], clientSecret={"file": "client.secret"})
+    del config["kind"]
+    c = OAuth(str(tmp_path), providers=[{**provider("GitHubIdentityProvider", **config), "challenge": False}])
+    try:
+        def back(b, code="the-code"):
+            page = b.authorize("openshift-browser-client")
+            assert page.status == 302 and page.location.startswith(op.issuer + "/login/oauth/authorize?"), page.text
+            query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.location).query))
+            assert query["redirect_uri"] == c.url() + "/oauth2callback/corp"
+            return "/oauth2callback/corp?" + urllib.parse.urlencode({"code": code, "state": query["state"]})
+
+        b, stranger = c.browser(), c.browser()
+        assert b.get(back(b)).status != 302 and "none of the organizations" in c.text()
+        github.orgs = ["Example"]
+        assert b.get(back(b, "guessed")).status != 302 and "bad_verification_code" in c.text()
+        assert stranger.get(back(b)).status != 302, "the state belongs to another browser"
+        assert c.ask(c.root(), "GET", f"{USERS}/joe")[0] == 404
+        answer = b.get(back(b))
+        assert answer.status == 302, answer.text
+        assert c.admin("GET", f"{USERS}/joe")["identities"] == ["corp:4711"]
+        assert "gh-token" not in c.text() and SECRET not in c.text()
     finally:
         c.stop(signal.SIGKILL)
         op.close()
