@@ -248,9 +248,10 @@ int token_authenticate(struct security *s, const char *token, const struct json 
     if (oauth || is_bootstrap(token) || !s->keys || jwt_parse(token, &t, &why) < 0) {
         /* OAuth and bootstrap tokens have no audiences of their own: they are valid for the API
          * server. */
-        CLEANUP(json_free) struct json *us = json_string(s->issuer);
-        list = audiences_of(s, us, audiences);
-        if ((!oauth && !is_bootstrap(token)) || !list) {
+        bool asked = audiences || ret_audiences;
+        CLEANUP(json_free) struct json *us = asked ? json_string(s->issuer) : NULL;
+        list = asked ? audiences_of(s, us, audiences) : NULL;
+        if ((!oauth && !is_bootstrap(token)) || (asked && !list)) {
             return refuse(e, why.code ? why.text : "not a token of ours");
         }
         int r = (oauth ? oauth_token_authenticate : bootstrap)(s, token, now_ms, ret, e);

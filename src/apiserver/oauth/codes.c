@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tokens that were made of codes, by the code's name: a code that is sent again is found without
- * a search, however many tokens there are and whoever sends it. */
+/* The tokens that were made of codes, by the code's name: the token of a code that is sent again is
+ * found without a search, however many tokens there are. */
 #include "apiserver/oauth/oauth_priv.h"
 
 #include "apiserver/cache/object.h"
