@@ -45,7 +45,6 @@ struct stream {
     char *protocol;             /* Of an upgrade: "SPDY/3.1" or "websocket". */
     char *node_name;
     bool begun; /* A log's response has begun. */
-    struct loop_task ending;
 };
 
 static const struct stream_kind *kind_of(const struct request *q)
@@ -74,7 +73,6 @@ static void stream_free(struct stream *s)
 {
     list_remove(&s->node);
     s->server->n_streams--;
-    loop_task_cancel(&s->ending);
     splice_free(s->splice);
     http_client_free(s->client);
     free(s->protocol);

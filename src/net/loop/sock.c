@@ -239,7 +239,7 @@ int sock_activation_fds(void)
 
 bool sock_listens_at(int fd, const char *address)
 {
-    struct sockaddr_in wanted, sa;
+    struct sockaddr_in wanted = {0}, sa = {0};
     socklen_t n = sizeof sa;
     int listens = 0;
     socklen_t n_listens = sizeof listens;
