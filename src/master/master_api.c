@@ -186,6 +186,8 @@ static int serve(struct master_api *m, int fd, struct err *e)
         .addresses = &m->cfg.host->addresses.rules,
         .admission_disabled = (const char *const *) c->disabled_admission,
         .default_node_selector = c->node_selector,
+        .project_request_message = c->project_message,
+        .project_request_template = c->project_template,
         .pod_security_exempt = {(const char *const *) c->exempt_users,
                                 (const char *const *) c->exempt_namespaces,
                                 (const char *const *) c->exempt_runtime_classes},

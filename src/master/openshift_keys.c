@@ -120,8 +120,6 @@ const struct option_idle master_idle[] = {
     {"policyConfig.openshiftSharedResourcesNamespace", "the namespace has a fixed name",
      "openshift"},
     {"policyConfig.userAgentMatchingConfig", "clients are not judged by their names", NULL},
-    {"projectConfig.projectRequestMessage", "this version has no requests for projects", NULL},
-    {"projectConfig.projectRequestTemplate", "this version has no requests for projects", NULL},
     {"routingConfig", "this version has no routes", NULL},
     {"serviceAccountConfig.limitSecretReferences",
      "the annotation kubernetes.io/enforce-mountable-secrets of an account limits its pods",
