@@ -88,6 +88,8 @@ struct apiserver_config {
     struct pod_security_exemptions {
         const char *const *users, *const *namespaces, *const *runtime_classes;
     } pod_security_exempt;
+    /* Pods refer only to the Secrets of their account, whatever the account says. */
+    bool limit_secret_references;
     /* User IDs, groups and SELinux levels of projects (copied); NULL: those of
      * scc_blocks_defaults. */
     const struct scc_blocks *blocks;

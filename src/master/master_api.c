@@ -191,6 +191,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
         .pod_security_exempt = {(const char *const *) c->exempt_users,
                                 (const char *const *) c->exempt_namespaces,
                                 (const char *const *) c->exempt_runtime_classes},
+        .limit_secret_references = c->limit_secret_references,
         .blocks = &c->blocks,
         .node_selector_blacklist = (const char *const *) c->node_label_blacklist,
         .security = master_security_of_api(m->security),

@@ -38,6 +38,7 @@ struct master_config {
     char *sa_private_key;    /* NULL: not given */
     char **sa_public_keys;   /* End with NULL; NULL: none. */
     char **sa_managed_names; /* The same; NULL: not given. */
+    bool limit_secret_references;
     bool audit_enabled;
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;

@@ -993,6 +993,15 @@ static const struct option_row rows[] = {
      .unset = "default, builder, deployer",
      .example = "default,builder,deployer",
      .help = "service accounts that each namespace has"},
+    {.path = "serviceAccountConfig.limitSecretReferences",
+     .type = OPTION_BOOL,
+     API,
+     MEMBER(limit_secret_references),
+     .dflt = "false",
+     .help =
+         "whether the pods of every service account may refer only to the Secrets that it lists",
+     .detail = "Without it, this holds for accounts with the annotation "
+               "`kubernetes.io/enforce-mountable-secrets`."},
     {.path = "oauthConfig.identityProviders",
      API,
      .set = set_providers,
