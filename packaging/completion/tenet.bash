@@ -53,10 +53,10 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings rolebindingrestrictions securitycontextconstraints templates templateinstances certificatesigningrequests"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -91,6 +91,7 @@ _tenet() {
         "adm drain") command="adm drain" ;;
         "adm groups") command="adm groups" ;;
         "adm manage-node") command="adm manage-node" ;;
+        "adm new-project") command="adm new-project" ;;
         "adm pod-network") command="adm pod-network" ;;
         "adm policy") command="adm policy" ;;
         "adm prometheus-targets") command="adm prometheus-targets" ;;
@@ -430,6 +431,8 @@ _tenet() {
     "adm groups --kubeconfig") values="@file" ;;
     "adm manage-node -n" | "adm manage-node --namespace") values="@namespaces" ;;
     "adm manage-node --kubeconfig") values="@file" ;;
+    "adm new-project -n" | "adm new-project --namespace") values="@namespaces" ;;
+    "adm new-project --kubeconfig") values="@file" ;;
     "adm pod-network --to") values="@namespaces" ;;
     "adm pod-network -n" | "adm pod-network --namespace") values="@namespaces" ;;
     "adm pod-network --kubeconfig") values="@file" ;;
@@ -482,13 +485,19 @@ _tenet() {
     "policy can-i --kubeconfig") values="@file" ;;
     "sa -n" | "sa --namespace") values="@namespaces" ;;
     "sa --kubeconfig") values="@file" ;;
+    "secrets --for") values="pull mount pull,mount" ;;
+    "secrets --ssh-privatekey") values="@file" ;;
+    "secrets --ca-cert") values="@file" ;;
+    "secrets --gitconfig") values="@file" ;;
+    "secrets -n" | "secrets --namespace") values="@namespaces" ;;
+    "secrets --kubeconfig") values="@file" ;;
     esac
     if [[ -n $values ]]; then
         _tenet_expand "$values"
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
@@ -555,59 +564,59 @@ _tenet() {
         ;;
     "get")
         words="@kinds"
-        options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "create")
-        words="namespace project deployment deploymentconfig job cronjob"
-        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --namespace --kubeconfig --server --context --token --as --as-group --help"
+        words="namespace project deployment deploymentconfig job cronjob token"
+        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --duration --audience --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "process")
         words=""
-        options=" --filename --param --param-file --labels --output --raw --parameters --ignore-unknown-parameters --local --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --param --param-file --labels --output --raw --parameters --ignore-unknown-parameters --local --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "delete")
         words="@kinds"
-        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --cascade --wait --timeout --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --field-selector --all --all-namespaces --ignore-not-found --grace-period --now --force --cascade --wait --timeout --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "describe")
         words="@kinds"
-        options=" --selector --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --selector --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "edit")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "patch")
         words="@kinds"
-        options=" --patch --patch-file --type --subresource --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --patch --patch-file --type --subresource --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "label")
         words="@kinds"
-        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "annotate")
         words="@kinds"
-        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --overwrite --list --resource-version --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "wait")
         words="@kinds"
-        options=" --for --timeout --all-namespaces --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --for --timeout --all-namespaces --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "logs")
         words="@kinds"
-        options=" --container --follow --previous --selector --all-containers --prefix --tail --since --since-time --timestamps --limit-bytes --version --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --container --follow --previous --selector --all-containers --prefix --tail --since --since-time --timestamps --limit-bytes --version --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "status")
         words=""
-        options=" --suggest --problems --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --suggest --problems --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "run")
         words=""
-        options=" --image --env --port --labels --restart --command --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --image --env --port --labels --restart --command --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "expose")
         words="@kinds"
-        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout")
         words="cancel history latest pause restart resume retry status undo"
@@ -615,55 +624,55 @@ _tenet() {
         ;;
     "rollout cancel")
         words=""
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout history")
         words="@kinds"
-        options=" --revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout latest")
         words=""
-        options=" --again --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --again --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout pause")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout restart")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout resume")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout retry")
         words=""
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout status")
         words="@kinds"
-        options=" --watch --revision --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --watch --revision --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout undo")
         words="@kinds"
-        options=" --to-revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --to-revision --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollback")
         words=""
-        options=" --to-version --change-triggers --change-strategy --change-scaling-settings --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --to-version --change-triggers --change-strategy --change-scaling-settings --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "deploy")
         words=""
-        options=" --latest --retry --cancel --enable-triggers --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --latest --retry --cancel --enable-triggers --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "scale")
         words="@kinds"
-        options=" --replicas --current-replicas --resource-version --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --replicas --current-replicas --resource-version --timeout --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "autoscale")
         words="@kinds"
-        options=" --min --max --cpu-percent --name --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --min --max --cpu-percent --name --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set")
         words="deployment-hook env image probe resources selector triggers serviceaccount volumes"
@@ -671,46 +680,46 @@ _tenet() {
         ;;
     "set deployment-hook")
         words=""
-        options=" --pre --mid --post --remove --container --environment --volumes --failure-policy --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --pre --mid --post --remove --container --environment --volumes --failure-policy --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set env")
         words="@kinds"
-        options=" --containers --env --list --from --prefix --keys --overwrite --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --containers --env --list --from --prefix --keys --overwrite --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set image")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set probe")
         words="@kinds"
-        options=" --containers --liveness --readiness --startup --remove --get-url --open-tcp --initial-delay-seconds --timeout-seconds --period-seconds --success-threshold --failure-threshold --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --containers --liveness --readiness --startup --remove --get-url --open-tcp --initial-delay-seconds --timeout-seconds --period-seconds --success-threshold --failure-threshold --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set resources")
         words="@kinds"
-        options=" --containers --limits --requests --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --containers --limits --requests --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set selector")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set triggers")
         words="@kinds"
-        options=" --from-config --from-image --containers --auto --manual --remove --remove-all --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --from-config --from-image --containers --auto --manual --remove --remove-all --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set serviceaccount")
         words="@kinds"
-        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "set volumes")
         words="@kinds"
-        options=" --add --remove --name --type --mount-path --sub-path --read-only --containers --claim-name --claim-size --claim-mode --claim-class --secret-name --configmap-name --path --overwrite --confirm --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --add --remove --name --type --mount-path --sub-path --read-only --containers --claim-name --claim-size --claim-mode --claim-class --secret-name --configmap-name --path --overwrite --confirm --filename --selector --all --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "idle")
         words="@services"
-        options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm")
-        words="config cordon create-master-certs drain groups manage-node pod-network policy prometheus-targets storage uncordon"
+        words="config cordon create-master-certs drain groups manage-node new-project pod-network policy prometheus-targets storage uncordon"
         options=" --help"
         ;;
     "adm config")
@@ -719,7 +728,7 @@ _tenet() {
         ;;
     "adm cordon")
         words="@nodes"
-        options=" --selector --dry-run --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --selector --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm create-master-certs")
         words=""
@@ -727,39 +736,43 @@ _tenet() {
         ;;
     "adm drain")
         words="@nodes"
-        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --ignore-daemonsets --delete-emptydir-data --disable-eviction --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --ignore-daemonsets --delete-emptydir-data --disable-eviction --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm groups")
         words="new add-users remove-users sync prune"
-        options=" --sync-config --type --whitelist --blacklist --confirm --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --sync-config --type --whitelist --blacklist --confirm --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm manage-node")
         words="@nodes"
-        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --schedulable --evacuate --list-pods --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --selector --dry-run --pod-selector --grace-period --force --timeout --schedulable --evacuate --list-pods --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "adm new-project")
+        words=""
+        options=" --admin --admin-role --node-selector --display-name --description --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm pod-network")
         words="join-projects isolate-projects make-projects-global @namespaces"
-        options=" --to --selector --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --to --selector --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm policy")
-        words="add-role-to-user add-role-to-group remove-role-from-user remove-role-from-group add-cluster-role-to-user add-cluster-role-to-group remove-cluster-role-from-user remove-cluster-role-from-group add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group scc-subject-review scc-review"
-        options=" --role-namespace --rolebinding-name --filename --user --groups --serviceaccount --namespace --kubeconfig --server --context --token --as --as-group --help"
+        words="add-role-to-user add-role-to-group remove-role-from-user remove-role-from-group add-cluster-role-to-user add-cluster-role-to-group remove-cluster-role-from-user remove-cluster-role-from-group add-scc-to-user add-scc-to-group remove-scc-from-user remove-scc-from-group scc-subject-review scc-review who-can reconcile-cluster-roles reconcile-cluster-role-bindings reconcile-sccs"
+        options=" --role-namespace --rolebinding-name --filename --user --groups --serviceaccount --all-namespaces --subresource --confirm --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm prometheus-targets")
         words=""
-        options=" --output --node-port --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --output --node-port --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm storage")
         words=""
-        options=" --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm uncordon")
         words="@nodes"
-        options=" --selector --dry-run --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --selector --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "token")
-        words="create list delete"
-        options=" --print-join-command --ttl --node --uses --description --write-kubeconfig --namespace --kubeconfig --server --context --token --as --as-group --help"
+        words="create list delete own revoke"
+        options=" --print-join-command --ttl --node --uses --description --all --write-kubeconfig --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "trace")
         words="icmp tcp udp sctp @nodes"
@@ -787,27 +800,27 @@ _tenet() {
         ;;
     "logout")
         words=""
-        options=" --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "whoami")
         words=""
-        options=" --show-context --show-console --show-server --show-token --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --show-context --show-console --show-server --show-token --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "project")
         words="@projects"
-        options=" --short --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --short --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "projects")
         words=""
-        options=" --short --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --short --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "new-project")
         words=""
-        options=" --display-name --description --skip-config-write --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --display-name --description --skip-config-write --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "can")
         words="get list watch create update patch delete @kinds"
-        options=" --why --list --quiet --subresource --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --why --list --quiet --subresource --all-namespaces --user --groups --scopes --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "policy")
         words="can-i"
@@ -815,11 +828,15 @@ _tenet() {
         ;;
     "policy can-i")
         words=""
-        options=" --why --list --quiet --subresource --all-namespaces --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --why --list --quiet --subresource --all-namespaces --user --groups --scopes --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "sa")
         words="get-token new-token create-kubeconfig @serviceaccounts"
-        options=" --duration --namespace --kubeconfig --server --context --token --as --as-group --help"
+        options=" --duration --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "secrets")
+        words="link unlink new new-dockercfg new-basicauth new-sshauth"
+        options=" --for --type --docker-server --docker-username --docker-password --docker-email --username --password --prompt --ssh-privatekey --ca-cert --gitconfig --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     esac
     if [[ $cur == -* || -z $words ]]; then
