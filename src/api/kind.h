@@ -131,6 +131,9 @@ struct api_kind {
     bool status_subresource; /* PUT on the object keeps status, PUT on /status keeps the rest */
     /* Create-only (reviews): the request is evaluated and answered; nothing is stored. */
     bool create_only;
+    /* A kind that is only created can also be listed, which answers with a Status: whether the
+     * user may create it (ProjectRequest). */
+    bool probed;
     /* Subresources other than status, scale and a namespace's finalize; ends with a NULL name;
      * NULL: none. */
     const struct api_subresource *subresources;

@@ -77,6 +77,9 @@ struct apiserver_config {
     /* The node selector of projects without one of their own, "label=value,..."; NULL: none.
      * Borrowed. */
     const char *default_node_selector;
+    /* Requests for projects (verbs/project_request.h): the text of a refusal, and "NAMESPACE/NAME"
+     * of the template; NULL: the default ones.  Borrowed. */
+    const char *project_request_message, *project_request_template;
     /* Labels that only users who may bind pods may name in node selectors (NULL at the end; NULL:
      * no constraints, also for nodeName).  Borrowed. */
     const char *const *node_selector_blacklist;
@@ -85,6 +88,8 @@ struct apiserver_config {
     struct pod_security_exemptions {
         const char *const *users, *const *namespaces, *const *runtime_classes;
     } pod_security_exempt;
+    /* Pods refer only to the Secrets of their account, whatever the account says. */
+    bool limit_secret_references;
     /* User IDs, groups and SELinux levels of projects (copied); NULL: those of
      * scc_blocks_defaults. */
     const struct scc_blocks *blocks;

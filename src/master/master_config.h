@@ -38,15 +38,17 @@ struct master_config {
     char *sa_private_key;    /* NULL: not given */
     char **sa_public_keys;   /* End with NULL; NULL: none. */
     char **sa_managed_names; /* The same; NULL: not given. */
+    bool limit_secret_references;
     bool audit_enabled;
     char *audit_path, *audit_policy; /* NULL: not given */
     int64_t audit_max_mb, audit_max_files;
     struct dns_config dns;
-    char *signing_cert, *signing_key; /* Files of the authority; NULL: not given. */
-    char *status_address;             /* Of controllers apart; "none": nowhere. */
-    char *node_selector;              /* Of projects without one; NULL: not given. */
-    struct scc_blocks blocks;         /* User IDs and SELinux levels of projects. */
-    char **node_label_blacklist;      /* Labels of PodNodeConstraints; NULL: not given. */
+    char *signing_cert, *signing_key;         /* Files of the authority; NULL: not given. */
+    char *status_address;                     /* Of controllers apart; "none": nowhere. */
+    char *node_selector;                      /* Of projects without one; NULL: not given. */
+    char *project_message, *project_template; /* Of requests for projects; NULL: not given. */
+    struct scc_blocks blocks;                 /* User IDs and SELinux levels of projects. */
+    char **node_label_blacklist;              /* Labels of PodNodeConstraints; NULL: not given. */
     /* What Pod Security does not judge; NULL: not given. */
     char **exempt_users, **exempt_namespaces, **exempt_runtime_classes;
     char **disabled_admission;       /* Names of plug-ins; NULL: not given. */

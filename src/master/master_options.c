@@ -242,6 +242,28 @@ static int set_node_selector(void *config, const char *text, struct err *e)
     return r;
 }
 
+static int set_project_message(void *config, const char *text, struct err *e)
+{
+    struct master_config *c = config;
+    free(c->project_message);
+    c->project_message = *text ? xstrdup(text) : NULL;
+    return 0;
+}
+
+static int set_project_template(void *config, const char *text, struct err *e)
+{
+    struct master_config *c = config;
+    const char *slash = strchr(text, '/');
+    CLEANUP_FREE char *ns = xstrndup(text, slash ? (size_t) (slash - text) : 0);
+    if (*text &&
+        (!slash || api_check_dns_label(ns) != NULL || api_check_dns_subdomain(slash + 1) != NULL)) {
+        return err_set(e, -EINVAL, "\"%.80s\" is not NAMESPACE/NAME of a Template", text);
+    }
+    free(c->project_template);
+    c->project_template = *text ? xstrdup(text) : NULL;
+    return 0;
+}
+
 static int set_uid_range(void *config, const char *text, struct err *e)
 {
     return scc_blocks_parse_uids(text, &((struct master_config *) config)->blocks, e);
@@ -845,6 +867,24 @@ static const struct option_row rows[] = {
          "A project has its own by the annotation `openshift.io/node-selector` of its "
          "namespace; an empty one is none. With the API server apart the controllers need the "
          "same value: DaemonSets make pods on these nodes only."},
+    {.path = "projectConfig.projectRequestMessage",
+     API,
+     MEMBER(project_message),
+     .set = set_project_message,
+     .dflt = "",
+     .example = "To request a project, write to projects@example.com.",
+     .help = "text for users who may not request a project",
+     .detail =
+         "Clients print it as it is. Empty: `You may not request a new project via this API.`"},
+    {.path = "projectConfig.projectRequestTemplate",
+     API,
+     MEMBER(project_template),
+     .set = set_project_template,
+     .dflt = "",
+     .example = "openshift/project-request",
+     .help = "Template of requested projects, as NAMESPACE/NAME",
+     .detail = "docs/projects.md says what it may contain. It is read at each request. Empty: the "
+               "built-in one."},
     {.path = "projectConfig.securityAllocator.uidAllocatorRange",
      .flag = "uid-allocator-range",
      .arg = "FIRST-LAST/SIZE",
@@ -953,6 +993,15 @@ static const struct option_row rows[] = {
      .unset = "default, builder, deployer",
      .example = "default,builder,deployer",
      .help = "service accounts that each namespace has"},
+    {.path = "serviceAccountConfig.limitSecretReferences",
+     .type = OPTION_BOOL,
+     API,
+     MEMBER(limit_secret_references),
+     .dflt = "false",
+     .help =
+         "whether the pods of every service account may refer only to the Secrets that it lists",
+     .detail = "Without it, this holds for accounts with the annotation "
+               "`kubernetes.io/enforce-mountable-secrets`."},
     {.path = "oauthConfig.identityProviders",
      API,
      .set = set_providers,

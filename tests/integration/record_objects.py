@@ -205,6 +205,7 @@ OBJECTS = [
         "userrestriction": {"users": ["joe"], "groups": ["team"], "labels": [{"matchLabels": {"a": "b"}}]}}},
     {"apiVersion": "project.openshift.io/v1", "kind": "Project", "spec": {"finalizers": ["kubernetes"]},
      "metadata": {"annotations": {"openshift.io/display-name": "Red", "openshift.io/description": "red"}}},
+    {"apiVersion": "project.openshift.io/v1", "kind": "ProjectRequest", "displayName": "Red", "description": "red"},
     {"apiVersion": "template.openshift.io/v1", "kind": "Template", **PARAMETERIZED, "metadata": {"annotations": {
         "description": "A web server.\nIt serves pages."}}},
     {"apiVersion": "template.openshift.io/v1", "kind": "TemplateInstance", "spec": {

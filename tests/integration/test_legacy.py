@@ -46,7 +46,7 @@ def test_every_kind_of_openshift_is_listed_and_found(c):
         assert name in resources, name
     assert not {"pods", "namespaces", "securitycontextconstraints", "templateinstances"} & set(resources)
     for name, r in resources.items():
-        if "list" in r["verbs"] and "/" not in name:
+        if "list" in r["verbs"] and "/" not in name and name != "projectrequests":  # Its list is a question.
             answer = c.admin("GET", f"{OAPI}/{name}")
             assert answer["apiVersion"] == "v1" and answer["kind"] == r["kind"] + "List", name
     for path in ("pods", "namespaces", "namespaces/default", "securitycontextconstraints", "templateinstances", "nosuch"):

@@ -131,10 +131,41 @@ static void check_list(struct api_causes *c, const struct json *obj, const struc
     }
 }
 
+/* A project's name has two characters or more; clients show the other texts in one line. */
+static void check_name(const struct json *obj, struct api_causes *c)
+{
+    const struct json *name = json_path(obj, "metadata", "name", NULL);
+    if (json_string_size(name) == 1) {
+        api_invalid(c, "metadata.name", name, "must be at least 2 characters long");
+    }
+}
+
+static void check_line(const struct json *text, const char *field, struct api_causes *c)
+{
+    if (json_is(text, JSON_STRING) && strpbrk(json_get_string(text), "\n\t")) {
+        api_invalid(c, field, text, "may not contain a new line or tab");
+    }
+}
+
+void kind_project_request_validate(const struct json *obj, const struct json *old,
+                                   struct api_causes *c)
+{
+    check_name(obj, c);
+    check_line(json_get(obj, "displayName"), "displayName", c);
+}
+
 void kind_project_validate(const struct json *obj, const struct json *old, struct api_causes *c)
 {
     kind_namespace_validate(obj, old, c);
-    if (old) {
+    const struct json *shown = json_path(obj, "metadata", "annotations", changeable[0], NULL);
+    const struct json *was = json_path(old, "metadata", "annotations", changeable[0], NULL);
+    /* A text that the Namespace was given before does not stop other changes. */
+    if (shown && !(was && json_equal(was, shown))) {
+        check_line(shown, API_FIELD("metadata.annotations[%s]", changeable[0]), c);
+    }
+    if (!old) {
+        check_name(obj, c);
+    } else {
         check_members(c, obj, old, "labels", no_members);
         check_members(c, obj, old, "annotations", changeable);
         check_list(c, obj, old, "finalizers");

@@ -235,12 +235,13 @@ static int check_reference(void *ctx, const struct pod_reference *r)
     return 1;
 }
 
-static bool enforces_secrets(const struct json *account)
+/* Whether the pods of the account may refer to its own Secrets only. */
+static bool enforces_secrets(const struct request *q, const struct json *account)
 {
     static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
     const char *text =
         json_get_string(json_path(account, "metadata", "annotations", ENFORCE, NULL));
-    bool found = false;
+    bool found = q->server->cfg.limit_secret_references;
     for (size_t i = 0; text && i < ARRAY_SIZE(yes); i++) {
         found |= streq(text, yes[i]);
     }
@@ -299,7 +300,7 @@ int service_account_validate(struct request *q, const struct json *obj, const st
         return -EACCES;
     }
     struct enforcement f = {.account = account};
-    if (enforces_secrets(account)) {
+    if (enforces_secrets(q, account)) {
         (void) pod_reference_each(json_get(obj, "spec"), POD_SECRET, check_reference, &f);
     }
     CLEANUP_FREE char *why = f.why;

@@ -56,6 +56,24 @@ static bool may_ask_about_self(const struct request *q)
                      "selfsubjectaccessreviews", NULL, NULL);
 }
 
+static bool is_project_request(const struct attributes *a)
+{
+    return a->is_resource && streq(a->group, "project.openshift.io") &&
+           streq(a->resource, "projectrequests") && streq(a->verb, verb_names[VERB_CREATE]);
+}
+
+void outcome_no_project(struct outcome *outcome, const struct request *q)
+{
+    const char *text = q->server->cfg.project_request_message;
+    outcome_status(outcome, 403, "Forbidden", NULL, "%s",
+                   text ? text : "You may not request a new project via this API.");
+    outcome->kind = xstrdup("projectrequests");
+    outcome->group = xstrdup("project.openshift.io");
+    if (text) {
+        outcome_add_cause(outcome, NULL, NULL, text);
+    }
+}
+
 int filter_request(struct request *q, struct outcome *outcome)
 {
     struct security *s = q->server->security;
@@ -97,6 +115,8 @@ int filter_request(struct request *q, struct outcome *outcome)
     }
     if (!allowed && !known) {
         outcome_error(outcome, 503, "ServiceUnavailable", "the registry is being loaded");
+    } else if (!allowed && is_project_request(&q->attributes)) {
+        outcome_no_project(outcome, q);
     } else if (!allowed) {
         outcome_forbidden(outcome, q->user, &q->attributes, prefixed);
     }

@@ -21,6 +21,9 @@ void filter_done(struct request *q, int code, const char *body, size_t size);
 /* The response of the request has become a stream. */
 void filter_streaming(struct request *q);
 
+/* Fills in a 403 for a user who may not request a project: with the configured text alone, because
+ * clients print it as it is. */
+void outcome_no_project(struct outcome *outcome, const struct request *q);
 /* Fills in a 403 for 'u' (the requesting user, or the impersonator), in Kubernetes' words. */
 void outcome_forbidden(struct outcome *outcome, const struct user_info *u,
                        const struct attributes *a, const char *why);

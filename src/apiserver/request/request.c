@@ -100,7 +100,9 @@ static bool is_allowed(const struct request *q, const struct api_subresource *pa
         return false;
     }
     return part ? is_verb_of_part(part, q->attributes.verb)
-                : (!q->kind->create_only || q->verb == VERB_CREATE) && is_verb_of_kind(q);
+                : (!q->kind->create_only || q->verb == VERB_CREATE ||
+                   (q->kind->probed && q->verb == VERB_LIST)) &&
+                      is_verb_of_kind(q);
 }
 
 char *request_api_version(const struct request *q)

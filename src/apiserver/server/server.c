@@ -31,6 +31,7 @@
 #include "apiserver/verbs/mapping.h"
 #include "apiserver/verbs/openapi.h"
 #include "apiserver/verbs/policies.h"
+#include "apiserver/verbs/project_request.h"
 #include "apiserver/verbs/read.h"
 #include "apiserver/verbs/review.h"
 #include "apiserver/verbs/rollout_log.h"
@@ -326,6 +327,8 @@ static void dispatch_allowed(struct request *q, struct outcome *outcome)
         newest_then(q, handle_policies, outcome);
     } else if (mapping_is_asked(q)) {
         newest_then(q, handle_mapping, outcome);
+    } else if (project_request_is_asked(q)) {
+        newest_then(q, handle_project_request, outcome);
     } else if (q->kind->create_only || (part && part->kind && q->verb == VERB_CREATE)) {
         handle_review(q, outcome);
     } else {

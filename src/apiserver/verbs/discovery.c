@@ -60,6 +60,9 @@ static struct json *verbs(const struct api_kind *k, const struct api_subresource
     struct json *all = json_array();
     if (k->create_only) {
         json_append(all, json_string("create"));
+        if (k->probed) {
+            json_append(all, json_string("list"));
+        }
         return all;
     }
     for (size_t i = 0; i < ARRAY_SIZE(object_verbs); i++) {

@@ -74,6 +74,13 @@ void write_add_other(struct write *w, const struct cache_kind *ck, const struct 
         (struct store_claim){cache_store_key(ck, base->key), value, base->revision};
 }
 
+void write_add_new(struct write *w, const struct cache_kind *ck, const char *key,
+                   struct blob *value)
+{
+    w->others = grow(w->others, &w->cap_others, w->n_others + 1, sizeof *w->others);
+    w->others[w->n_others++] = (struct store_claim){cache_store_key(ck, key), value, STORE_ABSENT};
+}
+
 void write_drop_others(struct write *w)
 {
     for (size_t i = 0; i < w->n_others; i++) {
@@ -213,34 +220,34 @@ static void put_failed(struct write *w, int error, struct outcome *outcome)
 
 static void stored(void *ctx, int error, uint64_t revision);
 
-/* The other keys that change with the write.  One of 'others', 'alloc' and 'uids' has some at most;
- * the fences of quotas come in addition, and then the array is '*ret_owned'. */
-static const struct store_claim *gather_claims(const struct write *w, size_t *ret_n,
-                                               struct store_claim **ret_owned)
+static size_t append_claims(struct store_claim *to, size_t at, const struct store_claim *from,
+                            size_t n)
 {
-    const struct store_claim *claims = w->n_others         ? w->others
-                                       : w->alloc.n_claims ? w->alloc.claims
-                                                           : w->uids.claims;
-    size_t n = w->n_others ? w->n_others : w->alloc.n_claims ? w->alloc.n_claims : w->uids.n_claims;
-    *ret_n = n + w->quota.n_fences;
-    *ret_owned = NULL;
-    if (w->quota.n_fences == 0) {
-        return claims;
+    for (size_t i = 0; i < n; i++) {
+        to[at + i] = from[i];
     }
-    *ret_owned = xcalloc(*ret_n, sizeof **ret_owned);
-    for (size_t i = 0; i < *ret_n; i++) {
-        (*ret_owned)[i] = i < n ? claims[i] : w->quota.fences[i - n];
-    }
-    return *ret_owned;
+    return at + n;
+}
+
+/* The other keys that change with the write; the array is owned, its contents are borrowed. */
+static struct store_claim *gather_claims(const struct write *w, size_t *ret_n)
+{
+    size_t n = w->n_others + w->alloc.n_claims + w->uids.n_claims + w->quota.n_fences;
+    struct store_claim *claims = n ? xcalloc(n, sizeof *claims) : NULL;
+    n = append_claims(claims, 0, w->others, w->n_others);
+    n = append_claims(claims, n, w->alloc.claims, w->alloc.n_claims);
+    n = append_claims(claims, n, w->uids.claims, w->uids.n_claims);
+    *ret_n = append_claims(claims, n, w->quota.fences, w->quota.n_fences);
+    return claims;
 }
 
 static void store_send(struct write *w)
 {
     CLEANUP_FREE char *key = cache_store_key(w->ck, w->key);
     CLEANUP_FREE char *guard = NULL;
-    CLEANUP_FREE struct store_claim *owned = NULL;
+    CLEANUP_FREE struct store_claim *claims = NULL;
     struct store_terms terms = {.ttl_s = w->ck->kind->ttl_s, .ending = w->deletion || w->ending};
-    terms.claims = gather_claims(w, &terms.n_claims, &owned);
+    terms.claims = claims = gather_claims(w, &terms.n_claims);
     quota_sent(w->server->quotas, &w->quota, w->ck, w->key, w->deletes ? NULL : w->value, w->base);
     (void) lease_guard(w, &guard, &terms.guard_at);
     terms.guard = guard;

@@ -74,6 +74,10 @@ void write_delete(struct write *w, struct object *base, struct blob *value,
  * write: all is stored together, and only if no other write has changed 'base'. */
 void write_add_other(struct write *w, const struct cache_kind *ck, const struct object *base,
                      struct blob *value);
+/* Adds the creation of the object 'key', of kind 'ck', with 'value' (the reference is taken
+ * over). */
+void write_add_new(struct write *w, const struct cache_kind *ck, const char *key,
+                   struct blob *value);
 /* Discards them, before another attempt. */
 void write_drop_others(struct write *w);
 /* Reads dryRun, and checks that a write can begin now. */

@@ -208,6 +208,27 @@ static void refusals_have_kubernetes_words(void **state)
     assert_string_equal(at(&applied, "message"), FORBIDDEN("x") LOOKUP("red", "nobody"));
 }
 
+static void the_configuration_limits_the_secrets_of_all_accounts(void **state)
+{
+    static const char *const body =
+        POD(NAMED("limited"), ", 'serviceAccountName': 'puller', 'volumes': [{'name': 'v', "
+                              "'secret': {'secretName': 'yours'}}]");
+    h->api->cfg.limit_secret_references = true;
+    CLEANUP_ANSWER struct answer a = create("tenant", body);
+    CLEANUP_ANSWER struct answer good =
+        create("tenant", POD(NAMED("listed"), ", 'serviceAccountName': 'strict', 'volumes': [{"
+                                              "'name': 'v', 'secret': {'secretName': 'mine'}}]"));
+    h->api->cfg.limit_secret_references = false;
+    assert_int_equal(a.status, 403);
+    assert_string_equal(at(&a, "message"),
+                        FORBIDDEN("limited") "volume with secret.secretName=\"yours\" is not "
+                                             "allowed because service account puller does not "
+                                             "reference that secret");
+    assert_int_equal(good.status, 201);
+    CLEANUP_ANSWER struct answer free_again = create("tenant", body);
+    assert_int_equal(free_again.status, 201);
+}
+
 static void a_tenants_mirror_annotation_gets_nothing(void **state)
 {
     static const struct {
@@ -379,6 +400,7 @@ int main(void)
         T(the_old_name_of_the_field_counts_and_stays_in_step),
         T(the_accounts_pull_secrets_are_for_pods_that_name_none),
         T(refusals_have_kubernetes_words),
+        T(the_configuration_limits_the_secrets_of_all_accounts),
         T(a_tenants_mirror_annotation_gets_nothing),
         T(a_node_creates_mirrors_of_its_own_pods_only),
         T(a_pod_waits_for_the_account_of_a_new_namespace),
