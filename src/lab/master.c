@@ -160,7 +160,7 @@ static int write_config(struct lab *l, unsigned i, struct err *e)
     CLEANUP_FREE char *pki = lab_path(l, "master/pki");
     CLEANUP_FREE char *tls =
         lab_has_tls(l) ? xasprintf("  tls: auto\n  pkiDir: %s\n", pki) : xstrdup("");
-    /* One OAuth server, whichever master a request comes to; its users are on the machine itself. */
+    /* One OAuth server, whichever master a request comes to; its users are on the machine. */
     CLEANUP_FREE char *oauth = lab_has_oauth(l)
                                    ? xasprintf("oauthConfig:\n"
                                                "  masterPublicURL: https://127.0.0.1:%lld\n"

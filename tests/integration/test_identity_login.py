@@ -164,3 +164,46 @@ def test_a_login_by_github(tmp_path):
     finally:
         c.stop(signal.SIGKILL)
         op.close()
+
+
+def test_groups_of_a_provider_follow_each_login(tmp_path):
+    """The user joins what the provider tells, and leaves what it tells no more; what an administrator made stays."""
+    (tmp_path / "op").mkdir()
+    op = Provider(tmp_path / "op")
+    (tmp_path / "client.secret").write_text(SECRET)
+    config = {k: v for k, v in op.config(clientSecret={"file": "client.secret"}).items() if k != "kind"}
+    config["claims"] = {**config["claims"], "groups": ["groups"]}
+    c = OAuth(str(tmp_path), providers=[{**provider("OpenIDIdentityProvider", **config), "challenge": False}])
+    groups = "/apis/user.openshift.io/v1/groups"
+    mark, made = "oauth.openshift.io/idp.corp", "oauth.openshift.io/generated"
+
+    def log_in(*told):
+        op.claims = {"groups": list(told)}
+        b = c.browser()
+
+        def asked():
+            page = b.authorize("openshift-browser-client")
+            return page.location if page.status == 302 and page.location.startswith(op.issuer) else None
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(wait_for("the provider's metadata", asked)).query))
+        op.nonce, op.challenge = query["nonce"], query["code_challenge"]
+        answer = b.get("/oauth2callback/corp?" + urllib.parse.urlencode({"code": "the-code", "state": query["state"]}))
+        assert answer.status == 302 and answer.location.startswith("/oauth/authorize"), answer.text
+        return {g["metadata"]["name"]: (g.get("users") or [], g["metadata"].get("annotations", {}))
+                for g in c.admin("GET", groups)["items"]}
+    try:
+        for name, users in {"ops": ["ann"], "mine": ["joe", "ann"], "kept": []}.items():
+            c.admin("POST", groups, {"metadata": {"name": name}, "users": users}, 201)
+        seen = log_in("dev", "ops", "kept", "dev", "a:b", "system:masters")
+        assert seen == {"dev": (["joe"], {made: "true", mark: "synced"}), "ops": (["ann", "joe"], {mark: "synced"}),
+                        "kept": (["joe"], {mark: "synced"}), "mine": (["joe", "ann"], {})}
+        assert log_in("dev", "ops", "kept", "mine") == seen
+        c.admin("PATCH", f"{groups}/dev", {"users": ["joe", "ann"]}, headers={"Content-Type": "application/merge-patch+json"})
+        seen = log_in("qa")
+        assert seen == {"dev": (["ann"], {made: "true", mark: "synced"}), "ops": (["ann"], {mark: "synced"}),
+                        "kept": ([], {mark: "synced"}), "mine": (["joe", "ann"], {}),
+                        "qa": (["joe"], {made: "true", mark: "synced"})}
+        assert set(log_in()) == {"dev", "ops", "kept", "mine"}, "a generated group ends with its last user"
+        assert "its name is invalid" in c.text()
+    finally:
+        c.stop(signal.SIGKILL)
+        op.close()

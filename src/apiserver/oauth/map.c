@@ -44,7 +44,9 @@ static void proved(struct mapping *m, const char *user, const char *uid)
     free(f->uid);
     f->user = xstrdup(user);
     f->uid = xstrdup(uid);
-    finish(m, NULL);
+    map_fn *done = m->done;
+    mapping_free(m);
+    groups_join(f, done);
 }
 
 /* 's' as a part of a name: as it is, or the base64 of what cannot be one. */

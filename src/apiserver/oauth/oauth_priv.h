@@ -163,6 +163,12 @@ void map_take(struct oauth_request *f, struct identity *id);
 typedef void map_fn(struct oauth_request *f, const char *error);
 void map_identity(struct oauth_request *f, map_fn *done);
 
+/* ---- groups.c ---- */
+
+/* Makes f->user, whose provider has proved f->id, a member of the groups that it tells and of no
+ * others of that provider.  'done' is called as by map_identity, and may be called at once. */
+void groups_join(struct oauth_request *f, map_fn *done);
+
 /* ---- login.c ---- */
 
 /* Checks f->username and f->password with the providers from f->provider on; then calls 'done' with
