@@ -782,6 +782,49 @@ static void a_device_is_given_to_containers_that_ask_for_one_and_to_no_others(vo
     expect_no_mounts();
 }
 
+static void count_usage(void *ctx, const struct volume_usage *u)
+{
+    assert_string_equal(u->claim, "answers");
+    assert_true(u->capacity > 0);
+    *(bool *) ctx = true;
+}
+
+static void a_volume_whose_reading_hangs_holds_up_the_figures_of_no_other(void **state)
+{
+    NEEDS_ROOT();
+    CLEANUP_FREE char *silent = own_path("silent"), *data = own_path("answers");
+    put_dir("silent", 0755);
+    put_dir("answers", 0755);
+    /* A file system that never answers, as a dead file server. */
+    int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fuse < 0) {
+        skip();
+    }
+    CLEANUP_FREE char *options = xasprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+    assert_int_equal(mount("silent", silent, "fuse", 0, options), 0);
+    CLEANUP_FREE char *on_silent = xasprintf("'hostPath': {'path': '%s'}", silent);
+    CLEANUP_FREE char *on_data = xasprintf("'hostPath': {'path': '%s'}", data);
+    put_claim("silent", on_silent, true, NULL);
+    put_claim("answers", on_data, true, NULL);
+    want_plain("u1", CLAIM("silent"));
+    want_plain("u2", CLAIM("answers"));
+    wait_ready("u1");
+    wait_ready("u2");
+    bool told = false;
+    for (int i = 0; i < 2000 && !told; i++) {
+        volumes_each_usage(volumes, "u1", count_usage, &told);
+        assert_false(told);
+        volumes_each_usage(volumes, "u2", count_usage, &told);
+        step();
+    }
+    assert_true(told);
+    /* Its pod goes all the same. */
+    remove_pod("u1");
+    remove_pod("u2");
+    close(fuse);
+    assert_int_equal(umount2(silent, MNT_DETACH), 0);
+}
+
 /* mount(8) of the test: binds the directory "export" for the server "good", reads a line of a
  * FIFO for "slow", and fails otherwise. */
 static const char fake_mount[] = "#!/bin/sh\n"
@@ -973,6 +1016,7 @@ int main(void)
         TEST(a_restart_keeps_volumes_and_sweeps_those_of_gone_pods),
         TEST(claims_are_awaited_and_lead_to_their_volumes),
         TEST(a_device_is_given_to_containers_that_ask_for_one_and_to_no_others),
+        TEST(a_volume_whose_reading_hangs_holds_up_the_figures_of_no_other),
         TEST(nfs_is_mounted_by_mount_8_and_holds_up_no_other_pod),
         TEST(a_dead_file_server_holds_up_its_own_pods_alone),
         TEST(two_hundred_pods_leave_nothing),
