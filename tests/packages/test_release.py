@@ -20,7 +20,8 @@ VERSION = NEW.split("-")[0]
 
 # The files of each package, beside manual pages and what every package of Debian has below /usr/share/doc.
 FILES = {
-    "tenet": {"usr/bin/tenet", "usr/libexec/tenet/tenet-cni", "usr/libexec/tenet/tenet-pause",
+    "tenet": {"usr/bin/kubectl-tenet", "usr/bin/oadm", "usr/bin/oc", "usr/bin/tenet", "usr/libexec/tenet/tenet-cni",
+              "usr/libexec/tenet/tenet-pause",
               "usr/share/bash-completion/completions/tenet", "usr/share/fish/vendor_completions.d/tenet.fish",
               "usr/share/lintian/overrides/tenet", "usr/share/tenet/grafana/tenet.json",
               "usr/share/tenet/prometheus/prometheus.yml", "usr/share/tenet/prometheus/rbac.yaml",

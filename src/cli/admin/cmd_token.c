@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/timeutil.h"
 #include "cli/admin/join_command.h"
-#include "cli/login/own_tokens.h"
+#include "cli/admin/own_tokens.h"
 #include "cli/session.h"
 
 #include <stdio.h>

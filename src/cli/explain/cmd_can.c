@@ -3,7 +3,6 @@
  * server's (SelfSubjectAccessReview); a refusal gets what would allow it. */
 #include "apiserver/access/scopes.h"
 #include "base/mem.h"
-#include "cli/admin/adm.h"
 #include "cli/kubectl/learn.h"
 #include "cli/kubectl/print.h"
 #include "cli/login/identity.h"
@@ -463,11 +462,16 @@ static int run_can_i(int argc, char **argv)
 
 static const struct command *const policy_groups[] = {&policy_can_i, NULL};
 
-/* All words but can-i are also those of "adm policy". */
+/* All words but can-i are those of "adm policy". */
 static int run_policy(int argc, char **argv)
 {
     bool own = argc < 2 || streq(argv[1], "can-i") || argv[1][0] == '-';
-    return own ? command_run_group(&cmd_policy, argc, argv) : adm_policy.run(argc, argv);
+    for (size_t i = 0; !own && cmd_adm.groups[i]; i++) {
+        if (streq(cmd_adm.groups[i]->name, "adm policy")) {
+            return cmd_adm.groups[i]->run(argc, argv);
+        }
+    }
+    return command_run_group(&cmd_policy, argc, argv);
 }
 
 const struct command cmd_policy = {.name = "policy",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/login/own_tokens.h"
+#include "cli/admin/own_tokens.h"
 
 #include "base/mem.h"
 #include "base/timeutil.h"
