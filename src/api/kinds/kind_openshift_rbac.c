@@ -348,6 +348,30 @@ void kind_openshift_cluster_role_binding_validate(const struct json *obj, const 
                     c);
 }
 
+/* Brings the subjects of a valid binding into the form of answers, so that a client that sends back
+ * what it got changes nothing.  An object that is wrong stays as it is, for what validation says. */
+static void complete_subjects(struct json *obj, const struct json *old,
+                              void (*validate)(const struct json *obj, const struct json *old,
+                                               struct api_causes *c))
+{
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    validate(obj, old, &causes);
+    if (!causes.n) {
+        store_binding(obj);
+        show_binding(obj);
+    }
+}
+
+void kind_openshift_role_binding_prepare(struct json *obj, const struct json *old)
+{
+    complete_subjects(obj, old, kind_openshift_role_binding_validate);
+}
+
+void kind_openshift_cluster_role_binding_prepare(struct json *obj, const struct json *old)
+{
+    complete_subjects(obj, old, kind_openshift_cluster_role_binding_validate);
+}
+
 /* ---- columns ---- */
 
 struct json *kind_openshift_role_binding_cell_role(const struct json *obj, int64_t now_ms)
