@@ -7,6 +7,7 @@
 #include "api/kinds.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <stdio.h>
 
@@ -263,18 +264,22 @@ static void subject_origin(const struct json *obj, size_t i, struct strbuf *out)
 static void rename_fields(const struct json *obj, const char *list, origin_fn *origin,
                           struct api_causes *c, size_t first)
 {
+    size_t n = strlen(list);
     for (size_t i = first; i < c->n; i++) {
-        char *field = c->list[i].field, *end;
-        size_t n = strlen(list);
-        if (strncmp(field, list, n) != 0 || field[n] != '[') {
+        char *field = c->list[i].field, *end = strchr(field, ']');
+        uint64_t at;
+        if (strncmp(field, list, n) != 0 || field[n] != '[' || !end) {
             continue;
         }
         CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-        size_t at = strtoul(field + n + 1, &end, 10);
-        origin(obj, at, &out);
+        CLEANUP_FREE char *index = xstrndup(field + n + 1, (size_t) (end - field) - n - 1);
+        if (str_to_u64(index, SIZE_MAX, &at) < 0) {
+            continue;
+        }
+        origin(obj, (size_t) at, &out);
         if (!str_has_prefix(strbuf_cstr(&out), "userNames") &&
             !str_has_prefix(strbuf_cstr(&out), "groupNames")) {
-            strbuf_adds(&out, *end == ']' ? end + 1 : "");
+            strbuf_adds(&out, end + 1);
         }
         c->list[i].field = xstrdup(strbuf_cstr(&out));
         free(field);
