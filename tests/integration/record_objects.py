@@ -286,7 +286,7 @@ OBJECTS = [
     {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "default"}},
     {"apiVersion": "authorization.openshift.io/v1", "kind": "Role", "rules": RULES},
     {"apiVersion": "authorization.openshift.io/v1", "kind": "ClusterRole",
-     "rules": [{"verbs": ["get"], "apiGroups": None, "resources": ["nodes"], "nonResourceURLs": ["/healthz"]}]},
+     "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}, {"verbs": ["get"], "nonResourceURLs": ["/healthz"]}]},
     {"apiVersion": "authorization.openshift.io/v1", "kind": "RoleBinding", "userNames": ["joe"], "groupNames": ["dev"],
      "roleRef": {"name": "one", "namespace": "default"}},
     {"apiVersion": "authorization.openshift.io/v1", "kind": "ClusterRoleBinding", "roleRef": {"name": "one"}, "subjects": [

@@ -7,6 +7,7 @@
 #include "api/kinds.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <stdio.h>
 
@@ -263,18 +264,22 @@ static void subject_origin(const struct json *obj, size_t i, struct strbuf *out)
 static void rename_fields(const struct json *obj, const char *list, origin_fn *origin,
                           struct api_causes *c, size_t first)
 {
+    size_t n = strlen(list);
     for (size_t i = first; i < c->n; i++) {
-        char *field = c->list[i].field, *end;
-        size_t n = strlen(list);
-        if (strncmp(field, list, n) != 0 || field[n] != '[') {
+        char *field = c->list[i].field, *end = strchr(field, ']');
+        uint64_t at;
+        if (strncmp(field, list, n) != 0 || field[n] != '[' || !end) {
             continue;
         }
         CLEANUP_STRBUF struct strbuf out = STRBUF_INIT;
-        size_t at = strtoul(field + n + 1, &end, 10);
-        origin(obj, at, &out);
+        CLEANUP_FREE char *index = xstrndup(field + n + 1, (size_t) (end - field) - n - 1);
+        if (str_to_u64(index, SIZE_MAX, &at) < 0) {
+            continue;
+        }
+        origin(obj, (size_t) at, &out);
         if (!str_has_prefix(strbuf_cstr(&out), "userNames") &&
             !str_has_prefix(strbuf_cstr(&out), "groupNames")) {
-            strbuf_adds(&out, *end == ']' ? end + 1 : "");
+            strbuf_adds(&out, end + 1);
         }
         c->list[i].field = xstrdup(strbuf_cstr(&out));
         free(field);
@@ -346,6 +351,30 @@ void kind_openshift_cluster_role_binding_validate(const struct json *obj, const 
     }
     validate_stored(&kind_openshift_cluster_role_binding_view, obj, old, "subjects", subject_origin,
                     c);
+}
+
+/* Brings the subjects of a valid binding into the form of answers, so that a client that sends back
+ * what it got changes nothing.  An object that is wrong stays as it is, for what validation says. */
+static void complete_subjects(struct json *obj, const struct json *old,
+                              void (*validate)(const struct json *obj, const struct json *old,
+                                               struct api_causes *c))
+{
+    CLEANUP(api_causes_done) struct api_causes causes = {0};
+    validate(obj, old, &causes);
+    if (!causes.n) {
+        store_binding(obj);
+        show_binding(obj);
+    }
+}
+
+void kind_openshift_role_binding_prepare(struct json *obj, const struct json *old)
+{
+    complete_subjects(obj, old, kind_openshift_role_binding_validate);
+}
+
+void kind_openshift_cluster_role_binding_prepare(struct json *obj, const struct json *old)
+{
+    complete_subjects(obj, old, kind_openshift_cluster_role_binding_validate);
 }
 
 /* ---- columns ---- */

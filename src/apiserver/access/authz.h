@@ -17,8 +17,8 @@ bool authz_allows(struct security *s, const struct user_info *u, const struct at
  * absent. */
 bool authz_may(struct security *s, const struct user_info *u, const char *verb, const char *group,
                const char *resource, const char *ns, const char *name);
-/* Calls 'fn' for each rule that 'u' has in 'ns', as scopes_each_rule does; members of system:masters
- * have all.  Returns whether these are all rights of 'u': those of a node over its own objects are no
- * rules. */
+/* Calls 'fn' for each rule that 'u' has in 'ns', as scopes_each_rule does; members of
+ * system:masters have all.  Returns whether these are all rights of 'u': those of a node over its
+ * own objects are no rules. */
 bool authz_each_rule(struct security *s, const struct user_info *u, const char *ns,
                      rbac_rule_fn *fn, void *ctx);

@@ -55,9 +55,9 @@ bool rbac_allows(const struct rbac *r, const struct user_info *u, const struct a
 typedef void rbac_rule_fn(void *ctx, const struct rbac_rule *rule);
 void rbac_each_rule(const struct rbac *r, const struct user_info *u, const char *ns,
                     rbac_rule_fn *fn, void *ctx);
-/* Calls 'fn' for each subject to whom a binding gives the right; a subject that several bindings name
- * comes several times, and a service account by the name of its user.  'missing' (empty) gets the
- * roles that bindings name and that do not exist, as in rbac_allows. */
+/* Calls 'fn' for each subject to whom a binding gives the right; a subject that several bindings
+ * name comes several times, and a service account by the name of its user.  'missing' (empty) gets
+ * the roles that bindings name and that do not exist, as in rbac_allows. */
 typedef void rbac_subject_fn(void *ctx, const char *name, bool is_group);
 void rbac_each_subject(const struct rbac *r, const struct attributes *a, rbac_subject_fn *fn,
                        void *ctx, struct strbuf *missing);

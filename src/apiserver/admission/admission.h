@@ -29,7 +29,8 @@ struct admission_plugin {
     unsigned verbs; /* Bits ADMIT_... of the operations that it handles. */
     /* It is skipped for system:masters, and for all users of a server without authorization. */
     bool exempts_masters;
-    /* 'validate' gets the objects of views as they are stored: its kinds include the views of these. */
+    /* 'validate' gets the objects of views as they are stored: its kinds include the views of
+     * these. */
     bool judges_stored;
     const char *required; /* The reason why it cannot be disabled; NULL: it can. */
     /* Either may be NULL.  'old' is NULL at a creation; 'obj' is NULL, too, at a deletion.

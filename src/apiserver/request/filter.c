@@ -43,8 +43,8 @@ static void replace_token(struct request *q)
     }
 }
 
-/* Whether the request is a review that can be about the user alone, as far as its path says, and the
- * user may ask about that.  Its handler knows whom it is about. */
+/* Whether the request is a review that can be about the user alone, as far as its path says, and
+ * the user may ask about that.  Its handler knows whom it is about. */
 static bool may_ask_about_self(const struct request *q)
 {
     const struct attributes *a = &q->attributes;
@@ -108,7 +108,10 @@ int filter_request(struct request *q, struct outcome *outcome)
     if (!allowed && !q->audit) {
         (void) authz_allows(s, q->user, &q->attributes, &why);
     }
-    allowed = allowed || may_ask_about_self(q);
+    if (!allowed && may_ask_about_self(q)) {
+        allowed = true;
+        strbuf_reset(&why);
+    }
     CLEANUP_FREE char *prefixed = why.size ? xasprintf("RBAC: %s", why.data) : NULL;
     if (q->audit) {
         audit_decision_set(q->audit, allowed, prefixed ? prefixed : "");
