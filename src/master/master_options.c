@@ -10,6 +10,8 @@
 #include "oauth/redirect.h"
 #include "wire/yaml.h"
 
+#include <ctype.h>
+
 #define DAY_S 86400
 #define LIMIT_UNLIMITED "1000000"
 
@@ -245,6 +247,11 @@ static int set_node_selector(void *config, const char *text, struct err *e)
 static int set_project_message(void *config, const char *text, struct err *e)
 {
     struct master_config *c = config;
+    for (const char *p = text; *p; p++) {
+        if (iscntrl((unsigned char) *p)) {
+            return err_set(e, -EINVAL, "the text has a control character");
+        }
+    }
     free(c->project_message);
     c->project_message = *text ? xstrdup(text) : NULL;
     return 0;
@@ -874,8 +881,9 @@ static const struct option_row rows[] = {
      .dflt = "",
      .example = "To request a project, write to projects@example.com.",
      .help = "text for users who may not request a project",
-     .detail =
-         "Clients print it as it is. Empty: `You may not request a new project via this API.`"},
+     .detail = "Clients print it as it is. If it is empty, they print `You may not request a new "
+               "project via this "
+               "API.`."},
     {.path = "projectConfig.projectRequestTemplate",
      API,
      MEMBER(project_template),

@@ -4,8 +4,8 @@
  *
  * A group that does not exist is made, and is deleted when its last member leaves.  Only a group
  * with the provider's mark loses members, so that what an administrator lists in others stays.
- * Each group is a write of its own, computed again when it meets another write; a login whose groups
- * cannot be stored fails, since the user would keep rights that the provider has taken. */
+ * Each group is a write of its own, computed again when it meets another write; a login whose
+ * groups cannot be stored fails, since the user would keep rights that the provider has taken. */
 #include "apiserver/oauth/oauth_priv.h"
 
 #include "api/kinds.h"

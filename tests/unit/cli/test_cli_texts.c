@@ -94,7 +94,7 @@ static const char *wrong_value(const struct option_row *row)
     switch (row->type) {
     case OPTION_TEXT:
     case OPTION_FILE:
-        return row->set || row->set_path ? "? /" : "";
+        return row->set || row->set_path ? "?\t/" : "";
     case OPTION_LIST:
     case OPTION_TEXTS:
         return "?,,";
