@@ -31,7 +31,8 @@ NAMES = {"Binding": "matrix-bound", "BaselineAdminNetworkPolicy": "default", "Cu
          "OAuthClientAuthorization": "joe:shop", "PolicyBinding": ":default"}
 # Questions whose answer is of another kind.
 ANSWERS = {("authorization.openshift.io/v1", start + kind): f"{kind}Response" for start in ("", "Local")
-           for kind in ("SubjectAccessReview", "ResourceAccessReview")}
+           for kind in ("SubjectAccessReview", "ResourceAccessReview")} | {
+               ("project.openshift.io/v1", "ProjectRequest"): "Project"}
 # Of these the server keeps names only: nothing can be marked.
 COMPOSED = ("PolicyBinding", "UserIdentityMapping")
 # No object of these can be made; the server says why.
@@ -86,7 +87,8 @@ def work_of(server):
         verbs += [v for v in ("update", "watch", "delete") if v in r["verbs"] and (v == "update" or "create" in r["verbs"])]
         if r["kind"] in REFUSED:
             verbs = ["create", "list"]
-        if r["kind"] == "PolicyBinding":  # It is listed without the labels by which objects are found here.
+        # A PolicyBinding is listed without the labels by which objects are found here; a list of ProjectRequests is a question.
+        if r["kind"] in ("PolicyBinding", "ProjectRequest"):
             verbs.remove("list")
         obj = sample(version, r["kind"])
         if r["kind"] == "CustomResourceDefinition":  # not the one that the Books need

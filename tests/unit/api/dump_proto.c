@@ -45,7 +45,9 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; api_bodies[i].kind; i++) {
         CLEANUP_FREE char *name = xasprintf("body_%s", api_bodies[i].kind);
-        dump(argv[1], name, api_bodies[i].schema);
+        if (api_bodies[i].schema->n_numbered == api_bodies[i].schema->n_fields) {
+            dump(argv[1], name, api_bodies[i].schema);
+        }
     }
     return 0;
 }
