@@ -367,8 +367,8 @@ static void a_namespace_gets_the_lowest_free_block_when_it_is_created(void **sta
     /* The same by a Project, by apply, and for a dry run, which takes none. */
     by_master(h, "POST", "/apis/project.openshift.io/v1/projects?dryRun=All",
               "{'metadata':{'name':'dry'}}");
-    by_master(h, "POST", "/apis/project.openshift.io/v1/projects", "{'metadata':{'name':'p'}}");
-    check_range(h, "p", "1000030000/10000");
+    by_master(h, "POST", "/apis/project.openshift.io/v1/projects", "{'metadata':{'name':'pp'}}");
+    check_range(h, "pp", "1000030000/10000");
     CLEANUP_ANSWER
     struct answer a = ask_full(h, "PATCH", "/api/v1/namespaces/q?fieldManager=m", NULL,
                                "application/apply-patch+yaml",
