@@ -25,6 +25,9 @@ struct oauth_tokens {
     struct workqueue *queue;
     struct informer *objects[GRANTS];
     struct informer *users, *clients;
+    /* Keys with a question about their user or client under way, to the resourceVersion of the
+     * object that it is about. */
+    struct smap asked;
 };
 
 /* ---- when a token ends ---- */
@@ -91,6 +94,12 @@ static void removed(void *ctx, struct work *w, int error, const char *text, stru
     }
 }
 
+static const char *version_of(const struct json *o)
+{
+    const char *version = json_path_string(o, "metadata", "resourceVersion", NULL);
+    return version ? version : "";
+}
+
 /* Deletes this very object; of an identity, only its user. */
 static void remove_it(struct work *w, enum grant g, const struct json *o)
 {
@@ -99,8 +108,7 @@ static void remove_it(struct work *w, enum grant g, const struct json *o)
     CLEANUP(json_free) struct json *body = json_object();
     if (g == IDENTITIES) {
         struct json *meta = json_ensure_object(body, "metadata");
-        json_set_string(meta, "resourceVersion",
-                        json_path_string(o, "metadata", "resourceVersion", NULL));
+        json_set_string(meta, "resourceVersion", version_of(o));
         json_set(body, "user", json_null());
         work_request_as(w, "PATCH", path, NULL, "application/merge-patch+json", body, removed);
         return;
@@ -122,6 +130,23 @@ static void wait_for_end(struct work *w, enum grant g, const struct json *o)
     }
 }
 
+/* Asks the API server for the User or the OAuthClient of 'o'. */
+static void ask(struct oauth_tokens *t, struct work *w, const struct json *o,
+                const char *api_version, const char *plural, const char *name, work_answer_fn *fn)
+{
+    CLEANUP_FREE char *path = api_path(api_version, plural, NULL, name, NULL);
+    smap_set(&t->asked, work_key(w), xstrdup(version_of(o)));
+    work_request(w, "GET", path, NULL, fn);
+}
+
+/* Whether the answer is about the owner that 'o' has: an identity may have another by now. */
+static bool is_as_asked(struct oauth_tokens *t, const char *key, const struct json *o)
+{
+    bool is = streq_null(smap_get(&t->asked, key), version_of(o));
+    smap_remove(&t->asked, key);
+    return is;
+}
+
 /* The answer about the User or the OAuthClient that the copy does not have.  'obj' NULL: an
  * error. */
 static void decide(void *ctx, struct work *w, int error, const char *text, const struct json *obj,
@@ -130,9 +155,13 @@ static void decide(void *ctx, struct work *w, int error, const char *text, const
     struct oauth_tokens *t = ctx;
     enum grant g = TOKENS;
     const struct json *o = object_of(t, work_key(w), &g);
+    const bool is_current = is_as_asked(t, work_key(w), o);
     if (error < 0 && error != -ENOENT) {
         work_retry(w, error, "look for the user or the client of an OAuth token", text);
     } else if (!o) {
+        work_done(w);
+    } else if (!is_current) {
+        workqueue_add(t->queue, work_key(w));
         work_done(w);
     } else if (error == -ENOENT ||
                (is_user &&
@@ -167,12 +196,10 @@ static void reconcile(void *ctx, struct work *w, const char *key)
     if ((g == TOKENS || g == CODES) && oauth_tokens_left_ms(o, time_wall_ms()) == 0) {
         remove_it(w, g, o);
     } else if (*of.user && (!user || !streq_null(obj_uid(user), of.uid))) {
-        CLEANUP_FREE char *path = api_path(USERS, "users", NULL, of.user, NULL);
-        work_request(w, "GET", path, NULL, user_found);
+        ask(t, w, o, USERS, "users", of.user, user_found);
     } else if (*of.client && !str_has_prefix(of.client, ACCOUNT) &&
                !informer_get(t->clients, of.client)) {
-        CLEANUP_FREE char *path = api_path(OAUTH, "oauthclients", NULL, of.client, NULL);
-        work_request(w, "GET", path, NULL, client_found);
+        ask(t, w, o, OAUTH, "oauthclients", of.client, client_found);
     } else {
         wait_for_end(w, g, o);
     }
@@ -239,8 +266,16 @@ static int start(const struct controller_env *env, const void *config, void **re
 {
     struct oauth_tokens *t = NEW(struct oauth_tokens);
     t->queue = env->queue;
+    smap_init(&t->asked, free);
     *ret = t;
     return 0;
+}
+
+static void stop(void *state)
+{
+    struct oauth_tokens *t = state;
+    smap_done(&t->asked);
+    free(t);
 }
 
 static const struct controller_watch watches[] = {
@@ -281,5 +316,5 @@ const struct controller oauth_tokens_controller = {
     .parallel = 4,
     .start = start,
     .reconcile = reconcile,
-    .stop = free,
+    .stop = stop,
 };
