@@ -148,10 +148,9 @@ struct api_kind {
     /* Lists and watches contain only the objects that the user may get, unless the user may list
      * the underlying kind. */
     bool personal;
-    bool read_only; /* Objects are read only; no client writes them. */
-    const char
-        *instead; /* Of a kind that is read only: the resources to write instead; NULL: none. */
-    /* Of a kind that is read only: the creation of an empty object is accepted, and changes nothing
+    bool read_only;      /* Objects are read only; no client writes them. */
+    const char *instead; /* The resources to write instead of a read-only kind; NULL: none. */
+    /* The creation of an empty object of a read-only kind is accepted, and changes nothing
      * (PolicyBinding). */
     bool create_empty;
     /* A view of which each user gets, lists, watches and deletes the objects that have the user in

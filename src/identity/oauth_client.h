@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients of OAuth 2.0 send (RFC 6749, RFC 7636): parameters of URLs and fields of bodies.  Pure. */
+/* The input of OAuth 2.0 (RFC 6749, RFC 7636): parameters of URLs and fields of bodies.  Pure. */
 #pragma once
 
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What attempts of all kinds that ask a peer share: their one end, their deadline, their number.
+/* The common part of attempts that ask a peer: their one end, their deadline, their number.
  *
  * A kind embeds a 'struct peer_attempt' as the first member of its own and allocates that by
  * NEW.  An attempt ends by one of peer_attempt_prove, _refuse, _fail, or its deadline; 'stop' is

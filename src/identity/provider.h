@@ -20,7 +20,7 @@
 #include "net/tls/tls.h"
 #include "wire/json.h"
 
-/* What a provider knows of a person.  Texts are owned; NULL: the provider does not tell it. */
+/* A provider's knowledge of a person.  Texts are owned; NULL: the provider does not tell it. */
 struct identity {
     char *user;      /* The provider's own name of the person, which does not change; never NULL. */
     char *preferred; /* The name that the person prefers as a user name. */
@@ -57,7 +57,7 @@ struct identity_redirect {
     const char *verifier; /* The same: PKCE's code_verifier (RFC 7636). */
 };
 
-/* What a provider may see of a request: parameters of the query, and headers. */
+/* The request whose query and headers a provider may see. */
 struct http_exchange;
 
 struct identity_provider {

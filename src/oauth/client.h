@@ -25,7 +25,7 @@ struct oauth_client {
     struct json *secrets;      /* Texts; empty: the client is public. */
     bool has_max_age, has_inactivity;
     int64_t max_age_s, inactivity_s;
-    /* Of a service account; NULL: the client is an OAuthClient. */
+    /* The service account's; NULL: the client is an OAuthClient. */
     char *namespace, *account;
 };
 void oauth_client_done(struct oauth_client *c);

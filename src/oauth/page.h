@@ -29,5 +29,5 @@ extern const char page_icon[];
 
 /* The sentence for a code of an error, such as "access_denied"; a general one for an unknown code. */
 const char *page_error_text(const char *code);
-/* What a scope allows, as a sentence for the person who is asked; owned. */
+/* The rights of a scope, as a sentence for the person who is asked; owned. */
 char *page_scope_text(const char *scope);

@@ -23,7 +23,7 @@ void ber_octets(struct strbuf *out, uint8_t tag, const void *p, size_t size);
 void ber_int(struct strbuf *out, uint8_t tag, uint32_t value);
 void ber_bool(struct strbuf *out, uint8_t tag, bool value);
 
-/* What is left to read of an element. */
+/* The rest of an element that is still to be read. */
 struct ber {
     const uint8_t *p, *end;
 };

@@ -102,7 +102,7 @@ struct option_finding {
     char *text; /* The reason. */
 };
 
-/* What a file has that is wrong or has no effect, in the file's order.  Zero-initialize. */
+/* Keys of a file that are wrong or have no effect, in the file's order.  Zero-initialize. */
 struct option_findings {
     struct option_finding *list;
     size_t n, cap;
@@ -125,7 +125,7 @@ int options_read(const struct option_table *t, void *config, const struct json *
 void options_check(const struct option_table *t, void *config, const struct json *doc,
                    const char *dir, struct option_findings *f);
 
-/* What the table says about a key of a file. */
+/* The table's answer about a key of a file. */
 enum option_use {
     OPTION_USE_NONE,      /* Nothing: the key is unknown. */
     OPTION_USE_ROW,       /* It is the path of a row. */

@@ -171,7 +171,7 @@ static void validate_unchanged(const struct json *obj, const struct json *old, c
         const struct json *one = sides[side], *other = sides[1 - side];
         for (size_t i = 0; i < json_count(one); i++) {
             const char *key = json_key_at(one, i);
-            /* What both have is compared once. */
+            /* A row that both tables have is compared once. */
             bool compared = side && json_get(other, key);
             if (!compared && !streq(key, "metadata") && !streq_null(key, except) &&
                 !json_equal(json_at(one, i), json_get(other, key))) {

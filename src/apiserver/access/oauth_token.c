@@ -5,7 +5,7 @@
 #include "base/timeutil.h"
 #include "oauth/token.h"
 
-/* What a token's object and its user's say. */
+/* The contents of a token's object and of its user's. */
 struct kept {
     uint64_t token, user; /* Revisions of the objects. */
     uint64_t generation;  /* That of the groups. */
@@ -106,7 +106,7 @@ static int keep(struct security *s, const struct object *o, struct kept **ret, s
     return 0;
 }
 
-/* What is kept of the token 'o', made anew if an object that it depends on has changed. */
+/* The record of the token 'o', made anew if an object that it depends on has changed. */
 static int current(struct security *s, const struct object *o, struct kept **ret, struct err *e)
 {
     struct kept *k = smap_get(&s->oauth_tokens, o->key);

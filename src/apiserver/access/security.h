@@ -31,7 +31,7 @@ struct security {
     struct members *members;
     uint64_t generation;      /* Incremented when a role, binding or group changes. */
     struct smap visible;      /* Cached answers (visible.h), by user and kind; borrowed. */
-    struct smap oauth_tokens; /* What is kept of OAuth tokens (oauth_token.h), by object's name. */
+    struct smap oauth_tokens; /* Records of OAuth tokens (oauth_token.h), by object's name. */
     /* Told of each use of a token that inactivity would end at 'end_ms'; NULL: nothing follows. */
     void (*token_used)(void *ctx, const char *name, int64_t now_ms, int64_t end_ms);
     void *token_used_ctx;

@@ -50,7 +50,7 @@ void webhook_list_add(struct webhook_list *l, struct json *configuration);
 struct webhook_list *webhook_list_ref(struct webhook_list *l);
 struct webhook_list *webhook_list_unref(struct webhook_list *l); /* NULL is fine; returns NULL. */
 
-/* What rules are about. */
+/* The objects and paths of rules. */
 struct webhook_target {
     enum webhook_operation operation;
     const char *subresource; /* "": none. */

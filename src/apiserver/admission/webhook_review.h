@@ -16,7 +16,7 @@
 #define WEBHOOK_MAX_TEXT 1024 /* Bytes of a message, and of the value of an annotation. */
 
 struct webhook_review {
-    const char *uid; /* Of the request, to be repeated in the answer. */
+    const char *uid; /* The request's uid, to be repeated in the answer. */
     /* The kind and resource in the version that the webhook asked for, and as the client named
      * them. */
     const char *group, *version, *kind;

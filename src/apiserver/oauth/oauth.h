@@ -15,7 +15,7 @@
 
 struct oauth_server;
 
-/* What the master tells the OAuth server. */
+/* The OAuth server's settings, from the master. */
 struct oauth_settings {
     const struct oauth_config *config; /* Borrowed during the call. */
     const char *public_url;            /* "https://HOST:PORT": the issuer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the OAuth server share: its state, and a request under way. */
+/* The state of the OAuth server, and a request under way: shared by its parts. */
 #pragma once
 
 #include "apiserver/oauth/oauth.h"
@@ -54,7 +54,7 @@ struct oauth_request {
     struct list node;
     struct oauth_server *s;
     struct http_exchange *x;
-    struct oauth_params params; /* Of the query of GET, or of the form of POST. */
+    struct oauth_params params; /* Parameters of GET's query, or of POST's form. */
     struct audit_event *audit;
     char audit_id[AUDIT_ID_MAX + 1];
     struct attributes attributes;
@@ -67,7 +67,7 @@ struct oauth_request {
     struct identity_attempt *attempt;
     struct loop_timer *timer;
     struct identity id;
-    char *provider_name; /* Of the provider that proved 'id', and its method. */
+    char *provider_name; /* The provider that proved 'id', and its method. */
     enum mapping_method method;
     unsigned tries;
     bool failed; /* A provider could not decide. */

@@ -362,7 +362,7 @@ static int ask_user(struct walk *w, const char *where, const char *realm, struct
     return r;
 }
 
-/* What the server wants the user to read: its body, and the addresses of its headers. */
+/* The server's message to the user: its body, and the addresses of its headers. */
 static char *notice_of(const struct web_answer *a)
 {
     struct strbuf b = STRBUF_INIT;

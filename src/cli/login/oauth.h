@@ -14,7 +14,7 @@
 #define OAUTH_CHALLENGING_CLIENT "openshift-challenging-client"
 #define OAUTH_BROWSER_CLIENT "openshift-cli-client"
 
-/* What /.well-known/oauth-authorization-server says (RFC 8414). */
+/* The document /.well-known/oauth-authorization-server (RFC 8414). */
 struct oauth_server {
     char *issuer; /* Without a slash at its end. */
     struct location authorize, token;

@@ -71,7 +71,7 @@ struct tunnels {
     struct rtnl *rtnl; /* NULL until the first round. */
     struct unixctl_call *call;
     uint64_t at_ms, written_ms, wait_ms;
-    uint64_t generation; /* Of the remote nodes in 'hops'. */
+    uint64_t generation; /* Generation of the remote nodes in 'hops'. */
     struct tunnel_hop *hops;
     size_t n_hops;
     struct rtnl_neigh *writes; /* Entries to write in this round, the last one first. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ovsdb-server sends: framing, messages, replies, updates into the replica, and a plan from that.
+/* The input from ovsdb-server: framing, messages, replies, updates into the replica, and a plan from that.
  * The same bytes are the text of a command's answer as well. */
 #include "base/mem.h"
 #include "datapath/ovs/ovs.h"

@@ -16,7 +16,7 @@ static const char own[] =
     "  - aesgcm: {keys: [{name: k, secret: MDEyMzQ1Njc4OWFiY2RlZg==}]}\n"
     "  - aescbc: {keys: [{name: k, secret: MDEyMzQ1Njc4OWFiY2RlZg==}]}\n";
 
-/* What the configuration encrypts, it decrypts. */
+/* A value that the configuration encrypts is decrypted by it. */
 static void round_trip(const struct encryption *x)
 {
     CLEANUP(blob_unref) struct blob *value = blob_new("{}", 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server of LDAP sends: messages one after another. */
+/* Messages of an LDAP server, one after another. */
 #include "wire/ldap.h"
 
 #include "base/mem.h"
