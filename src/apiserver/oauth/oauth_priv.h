@@ -54,7 +54,7 @@ struct oauth_request {
     struct list node;
     struct oauth_server *s;
     struct http_exchange *x;
-    struct oauth_params params; /* Parameters of GET's query, or of POST's form. */
+    struct oauth_params params; /* Parameters of the query, or of the form that was posted. */
     struct audit_event *audit;
     char audit_id[AUDIT_ID_MAX + 1];
     struct attributes attributes;
