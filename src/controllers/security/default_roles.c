@@ -109,7 +109,7 @@ static const struct role roles[] = {
        "persistentvolumes pods/log pods/status replicationcontrollers/status "
        "resourcequotas/status services/status"},
       {READ, "apps.openshift.io", "deploymentconfigs/log deploymentconfigs/status"},
-      {READ, "network.openshift.io", "clusternetworks hostsubnets netnamespaces"},
+      {READ, "network.openshift.io", "clusternetworks egressnetworkpolicies hostsubnets netnamespaces"},
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
       {READ, "metrics.k8s.io", "nodes pods"},
       {READ, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP,
@@ -254,7 +254,7 @@ static const struct role roles[] = {
     {"system:sdn-reader",
      NULL,
      NULL,
-     {{READ, "network.openshift.io", "clusternetworks hostsubnets netnamespaces"},
+     {{READ, "network.openshift.io", "clusternetworks egressnetworkpolicies hostsubnets netnamespaces"},
       {READ, "core", "endpoints namespaces services"},
       {READ, "discovery.k8s.io", "endpointslices"},
       {READ, "networking.k8s.io", "networkpolicies"},
