@@ -288,8 +288,8 @@ static const struct bad bad[] = {
      "spec.egress[0].type", R, NULL},
     {"egressnetworkpolicies", "{\"spec\":{\"egress\":[{\"type\":\"Deny\",\"to\":{}}]}}",
      "spec.egress[0].to", R, "must specify cidrSelector or dnsName"},
-    {"egressnetworkpolicies", "{\"spec\":{\"egress\":[{\"type\":\"Deny\"}]}}",
-     "spec.egress[0].to", R, "must specify cidrSelector or dnsName"},
+    {"egressnetworkpolicies", "{\"spec\":{\"egress\":[{\"type\":\"Deny\"}]}}", "spec.egress[0].to",
+     R, "must specify cidrSelector or dnsName"},
     {"egressnetworkpolicies",
      "{\"spec\":{\"egress\":[{\"type\":\"Deny\",\"to\":{\"dnsName\":\"a\","
      "\"cidrSelector\":\"192.0.2.0/24\"}}]}}",
