@@ -14,9 +14,9 @@ LOG_MODULE("ebpf");
 struct firewall {
     struct hmap_node node; /* In 'wanted' by VNID, in 'found' by list. */
     uint32_t vnid;
-    uint32_t list; /* List of its rows; 0: none. */
-    bool in_force; /* EBPF_FIREWALLS names the list. */
-    bool closed;   /* It did not fit. */
+    uint32_t list;                 /* List of its rows; 0: none. */
+    bool in_force;                 /* EBPF_FIREWALLS names the list. */
+    bool closed;                   /* It did not fit. */
     struct firewall_block *blocks; /* With the rows of 'list', one of the length 0 included. */
     size_t n, cap;
 };

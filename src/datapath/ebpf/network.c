@@ -314,9 +314,10 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     log_info("programs are in place",
              "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s scrub=%s ringbuf=%s encap=%s",
              x->program.reused ? "found" : "new", x->n_members,
-             x->applied + x->pods_applied + x->policy.applied + x->firewalls.applied, x->features.tcx ? "tcx" : "clsact",
-             x->features.redirect_peer ? "yes" : "no", x->features.scrub ? "yes" : "no",
-             x->features.ringbuf ? "yes" : "no", x->features.encap ? "yes" : "no");
+             x->applied + x->pods_applied + x->policy.applied + x->firewalls.applied,
+             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no",
+             x->features.scrub ? "yes" : "no", x->features.ringbuf ? "yes" : "no",
+             x->features.encap ? "yes" : "no");
     return r;
 }
 

@@ -287,12 +287,13 @@ static void add_firewall_step(struct tracer *t, uint32_t dst)
     }
     struct ebpf_firewall_key key = {
         .len = EBPF_FIREWALL_LIST_BITS + 32, .list = f.list, .addr = htonl(dst)};
-    bool allow = bpf_map_lookup_elem(t->live->firewall_blocks, &key, &action) == 0 &&
-                 action == EBPF_ALLOW;
-    struct dp_rule *r = add_step(t, EBPF_FIREWALL_BLOCKS,
-                                 xasprintf("vnid=%u destination=%s", from.reach.vnid, IP4_TEXT(dst)),
-                                 xstrdup(allow ? "allow" : "deny"),
-                                 "what the project's egress firewall says of the destination");
+    bool allow =
+        bpf_map_lookup_elem(t->live->firewall_blocks, &key, &action) == 0 && action == EBPF_ALLOW;
+    struct dp_rule *r =
+        add_step(t, EBPF_FIREWALL_BLOCKS,
+                 xasprintf("vnid=%u destination=%s", from.reach.vnid, IP4_TEXT(dst)),
+                 xstrdup(allow ? "allow" : "deny"),
+                 "what the project's egress firewall says of the destination");
     r->origin = pipeline_firewall_cookie(from.reach.vnid);
 }
 

@@ -124,10 +124,9 @@ static void add_policies(struct cluster *c)
 
 static void add_firewalls(struct cluster *c)
 {
-    static const uint32_t outside[] = {IP(8, 8, 8, 8),        IP(223, 255, 255, 255),
-                                       IP(127, 0, 0, 1),      HOST(1),
-                                       HOST(2),               IP(172, 16, 3, 4),
-                                       IP(172, 30, 0, 1)};
+    static const uint32_t outside[] = {
+        IP(8, 8, 8, 8), IP(223, 255, 255, 255), IP(127, 0, 0, 1), HOST(1),
+        HOST(2),        IP(172, 16, 3, 4),      IP(172, 30, 0, 1)};
     random_firewalls_init(&c->firewalls);
     for (size_t i = 0; i < ARRAY_SIZE(vnids); i++) {
         if (vnids[i] != SDN_VNID_GLOBAL && c->net.plugin != SDN_SUBNET && chance(50)) {

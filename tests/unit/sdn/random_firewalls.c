@@ -48,8 +48,8 @@ void random_firewalls_done(struct random_firewalls *f)
 }
 
 void random_firewalls_tell(const struct model_firewall *list, size_t n,
-                           void (*set)(void *ctx, uint32_t vnid, const struct firewall_block *blocks,
-                                       size_t n),
+                           void (*set)(void *ctx, uint32_t vnid,
+                                       const struct firewall_block *blocks, size_t n),
                            void *ctx)
 {
     for (size_t i = 0; i < n; i++) {

@@ -19,8 +19,8 @@ void random_firewalls_add(struct random_firewalls *f, uint32_t vnid, const uint3
 void random_firewalls_done(struct random_firewalls *f);
 /* Calls 'set' for each firewall with its blocks. */
 void random_firewalls_tell(const struct model_firewall *list, size_t n,
-                           void (*set)(void *ctx, uint32_t vnid, const struct firewall_block *blocks,
-                                       size_t n),
+                           void (*set)(void *ctx, uint32_t vnid,
+                                       const struct firewall_block *blocks, size_t n),
                            void *ctx);
 /* Appends the flows of all. */
 void random_firewalls_flows(const struct model_firewall *list, size_t n, struct of_flow_list *out);

@@ -763,15 +763,15 @@ static void model_and_switch_agree(void **state)
         make_cluster(&c);
         bool policy = c.net.plugin == SDN_NETWORKPOLICY;
         struct model_node node = {.net = &c.net,
-                               .pods = c.pods,
-                               .n_pods = c.n_pods,
-                               .policies =
-                                   c.net.plugin == SDN_NETWORKPOLICY ? &c.policies.model : NULL,
-                               .services = c.services,
-                               .n_services = c.n_services,
-                               .firewalls = c.firewalls.list,
-                               .n_firewalls = c.firewalls.n,
-                               .name = NODE_NAME};
+                                  .pods = c.pods,
+                                  .n_pods = c.n_pods,
+                                  .policies =
+                                      c.net.plugin == SDN_NETWORKPOLICY ? &c.policies.model : NULL,
+                                  .services = c.services,
+                                  .n_services = c.n_services,
+                                  .firewalls = c.firewalls.list,
+                                  .n_firewalls = c.firewalls.n,
+                                  .name = NODE_NAME};
         load(&c);
         for (size_t i = 0; i < PACKETS_A_CLUSTER; i++) {
             make_packet(&c, &p[i]);

@@ -201,7 +201,7 @@ static void expect_more_under_networkpolicy(void)
     struct of_flow_list l = {0};
     pipeline_base(&n, &l);
     size_t base = l.n;
-    assert_int_equal(base, 75 + 37 + 1);
+    assert_int_equal(base, 79 + 37 + 1);
     pipeline_pod(&n, &p, &l);
     assert_int_equal(l.n, base + 9);
     for (size_t i = base; i < l.n; i++) {
