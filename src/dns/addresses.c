@@ -62,8 +62,9 @@ static int read_once(const uint8_t *message, size_t size, const struct dns_name 
             !dns_name_equal(&rec.owner, name)) {
             continue;
         }
-        if (rec.type == DNS_A && add(a, message, &rec, e) < 0) {
-            return e->text[0] && a->n == DNS_ADDRESSES_MAX ? -E2BIG : -EBADMSG;
+        int added = rec.type == DNS_A ? add(a, message, &rec, e) : 0;
+        if (added < 0) {
+            return added;
         }
         if (rec.type == DNS_CNAME && !has_alias) {
             if (dns_reader_name(&r, rec.rdata, &end, alias) < 0) {

@@ -83,7 +83,8 @@ void dns_forget(struct dns *d, void *ctx)
 bool dns_known(struct dns *d, const char *name, struct dns_cached *ret)
 {
     struct dns_key key;
-    return key_of(name, &key) == 0 && dns_cache_get(d->cache, &key, loop_now_ms(d->loop), false, ret);
+    return key_of(name, &key) == 0 &&
+           dns_cache_get(d->cache, &key, loop_now_ms(d->loop), false, ret);
 }
 
 struct dns_zone *dns_zone_of(struct dns *d)
