@@ -165,8 +165,7 @@ void agent_set_egress_project(struct agent *a, const char *project, const struct
 
 static void follow(struct agent *a)
 {
-    static const struct egress_ops ops = {
-        .set = set_firewall, .name = want_name, .judged = judged};
+    static const struct egress_ops ops = {.set = set_firewall, .name = want_name, .judged = judged};
     static const struct names_ops names_ops = {.resolved = name_resolved, .failed = name_failed};
     static const struct informer_ops informer_ops = {
         .changed = policy_changed, .deleted = policy_deleted, .synced = policies_are_listed};
@@ -218,6 +217,19 @@ void agent_begin_egress(struct agent *a)
 struct egress *agent_egress_rules(struct agent *a)
 {
     return a->egress && a->egress->begun ? a->egress->egress : NULL;
+}
+
+bool agent_may_leave(void *ctx, const char *project, uint32_t ip)
+{
+    struct agent *a = ctx;
+    const struct egress *e = agent_egress_rules(a);
+    const struct firewall_rule *rules;
+    struct sdn_vnids v;
+    if (!e || agent_find_vnids(a, project, &v, NULL) < 0) {
+        return !e;
+    }
+    size_t n = egress_rules(e, v.id, &rules), rule = firewall_find(rules, n, ip);
+    return rule == n || rules[rule].allow;
 }
 
 void agent_close_egress(struct agent *a)

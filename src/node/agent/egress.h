@@ -13,4 +13,6 @@ void agent_begin_egress(struct agent *a);
 /* Sets the VNID of a project, NULL: it has none; before its pods get it. */
 void agent_set_egress_project(struct agent *a, const char *project, const struct sdn_vnids *v);
 struct egress *agent_egress_rules(struct agent *a); /* For introspection; NULL: none yet. */
+/* Whether the egress firewall of a project allows an address outside. */
+bool agent_may_leave(void *ctx, const char *project, uint32_t ip);
 void agent_close_egress(struct agent *a); /* The datapath keeps the firewalls that it has. */

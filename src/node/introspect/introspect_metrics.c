@@ -218,7 +218,15 @@ static const struct prom_metric userspace_rows[] = {
             "Endpoints that did not answer, after which another was tried."),
 };
 
-enum { NODE_TABLE, SERVICE_TABLE, EGRESS_TABLE, PORT_TABLE, CNI_TABLE, PROXY_TABLE, USERSPACE_TABLE };
+enum {
+    NODE_TABLE,
+    SERVICE_TABLE,
+    EGRESS_TABLE,
+    PORT_TABLE,
+    CNI_TABLE,
+    PROXY_TABLE,
+    USERSPACE_TABLE
+};
 
 const struct prom_table introspect_metric_tables[INTROSPECT_METRIC_TABLES] = {
     [NODE_TABLE] = {node_rows, ARRAY_SIZE(node_rows)},
