@@ -53,7 +53,7 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces egressnetworkpolicies leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc help --help --version"
@@ -174,6 +174,7 @@ _tenet() {
     "node --master-kubeconfig") values="@file" ;;
     "node --bootstrap-kubeconfig") values="@file" ;;
     "node --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "node --block-metadata") values="true false" ;;
     "node --datapath") values="ovs ebpf hostgw" ;;
     "node --run-dir") values="@file" ;;
     "node --cni-conf-dir") values="@file" ;;
@@ -520,7 +521,7 @@ _tenet() {
         ;;
     "node")
         words="flows maps"
-        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --hostgw-subnet-file --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
+        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --block-metadata --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --hostgw-subnet-file --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
         ;;
     "node flows")
         words=""
