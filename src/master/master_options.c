@@ -638,8 +638,9 @@ static const struct option_row rows[] = {
      MEMBER(deployer_image),
      .dflt = "localhost/tenet-deployer:" TENET_VERSION,
      .help = "image of the pods that do rollouts of DeploymentConfigs",
-     .detail = "Its command is `tenet deployer`. Nodes have to have it, or be able to pull it; a "
-               "release has an archive of it, which `ctr images import` loads."},
+     .detail =
+         "Its program is `tenet-deployer`, which is static. Nodes have to have the image, or be "
+         "able to pull it; a release has an archive of it, which `ctr images import` loads."},
     {.path = "kubernetesMasterConfig.deployInProcess",
      .flag = "deploy-in-process",
      .arg = "BOOL",
