@@ -5,7 +5,7 @@
  * the credentials for it.  RunOnceDuration: pods that end by themselves get a deadline.
  * ClusterResourceOverride: requests, and limits of processors, follow from limits.
  * LimitPodHardAntiAffinityTopology: required anti-affinity is about nodes alone.
- * DenyEscalatingExec, DenyExecOnPrivileged: containers with rights over the node are not entered. */
+ * DenyEscalatingExec, DenyExecOnPrivileged: users enter no containers with rights over the node. */
 #include "api/quantity.h"
 #include "apiserver/access/security.h"
 #include "apiserver/admission/plugin_config.h"
