@@ -200,7 +200,10 @@ static int serve(struct master_api *m, int fd, struct err *e)
                                 (const char *const *) c->exempt_runtime_classes},
         .limit_secret_references = c->limit_secret_references,
         .blocks = &c->blocks,
-        .node_selector_blacklist = (const char *const *) c->node_label_blacklist,
+        .admission = &c->admission,
+        .node_selector_blacklist =
+            (const char *const *) (c->node_label_blacklist ? c->node_label_blacklist
+                                                           : c->admission.node_labels),
         .security = master_security_of_api(m->security),
         .ready = registry_ready,
         .ctx = m};

@@ -174,6 +174,26 @@ static int set_providers(void *config, const char *value, struct err *e)
     return r < 0 ? r : read_providers(config, v, e);
 }
 
+/* ---- admission plug-ins ---- */
+
+static int read_plugins(void *config, const struct json *v, struct err *e)
+{
+    return admission_config_read(&((struct master_config *) config)->admission, v, e);
+}
+
+/* The same, of a text in JSON or YAML. */
+static int set_plugins(void *config, const char *value, struct err *e)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = yaml_parse(value, strlen(value), &v, e);
+    return r < 0 ? r : read_plugins(config, v, e);
+}
+
+static int set_plugin_order(void *config, const char *list, struct err *e)
+{
+    return admission_config_set_order(&((struct master_config *) config)->admission, list, e);
+}
+
 /* ---- other values that need functions ---- */
 
 static int set_external(void *config, const char *list, struct err *e)
@@ -953,6 +973,30 @@ static const struct option_row rows[] = {
      .unset = "none",
      .example = "sandboxed",
      .help = "RuntimeClasses whose pods are not judged by the Pod Security labels of namespaces"},
+    {.path = "admissionConfig.pluginConfig",
+     API,
+     .set = set_plugins,
+     .read = read_plugins,
+     .resolve = admission_config_resolve,
+     .idle_entry = admission_config_idle,
+     .unset = "the default of each plug-in",
+     .example = "{}",
+     .yaml = " {}",
+     .help = "admission plug-ins to turn on or off, and their settings",
+     .detail =
+         "A mapping of names to `configuration`, or to `location`, a file with the same. It is "
+         "a document of the kind DefaultAdmissionConfig with `disable`, or of the plug-in's "
+         "own kind; docs/admission.md has all plug-ins and keys."},
+    {.path = "admissionConfig.pluginOrderOverride",
+     .type = OPTION_TEXTS,
+     .items = "names of admission plug-ins",
+     API,
+     .set = set_plugin_order,
+     .unset = "the default order",
+     .example = "NamespaceLifecycle",
+     .help = "admission plug-ins in the order in which they run; others are off",
+     .detail = "It is not to be set. Plug-ins that no configuration can turn off run all the same, "
+               "before the listed ones."},
     {.path = "admissionConfig.nodeSelectorLabelBlacklist",
      .flag = "node-selector-label-blacklist",
      .arg = "LABEL,...",
@@ -975,7 +1019,7 @@ static const struct option_row rows[] = {
      .example = "RestrictedNodePorts",
      .help = "admission plug-ins that do not run",
      .detail = "Plug-ins without which users or nodes could get the rights of others cannot be "
-               "disabled. The log names all at start; docs/security.md says what each does."},
+               "disabled. The log names all at start; docs/admission.md says what each does."},
     {.path = "serviceAccountConfig.privateKeyFile",
      .flag = "service-account-signing-key-file",
      .arg = "FILE",
@@ -1015,6 +1059,7 @@ static const struct option_row rows[] = {
      API,
      .set = set_providers,
      .read = read_providers,
+     .resolve = oauth_config_resolve_files,
      .unset = "no OAuth server",
      .example = "[]",
      .yaml = " []",

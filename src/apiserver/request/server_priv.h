@@ -52,7 +52,8 @@ struct apiserver {
     struct scc_set *sccs;
     struct uids *uids; /* NULL: namespaces get no user IDs. */
     struct quotas *quotas;
-    struct oauth_server *oauth; /* NULL: there is none. */
+    struct project_counts *project_counts; /* NULL: nothing limits them. */
+    struct oauth_server *oauth;            /* NULL: there is none. */
     struct oauth_inactivity *inactivity;
     uint64_t started_ms;
 };
