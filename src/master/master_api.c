@@ -200,6 +200,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
                                 (const char *const *) c->exempt_runtime_classes},
         .limit_secret_references = c->limit_secret_references,
         .blocks = &c->blocks,
+        .cors_origins = (const char *const *) c->cors_origins,
         .node_selector_blacklist = (const char *const *) c->node_label_blacklist,
         .security = master_security_of_api(m->security),
         .ready = registry_ready,
