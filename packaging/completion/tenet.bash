@@ -116,6 +116,7 @@ _tenet() {
     "master --tls-cert-file") values="@file" ;;
     "master --tls-key-file") values="@file" ;;
     "master --client-ca-file") values="@file" ;;
+    "master --tls-min-version") values="VersionTLS12 VersionTLS13" ;;
     "master --kubelet-certificate-authority") values="@file" ;;
     "master --kubelet-client-certificate") values="@file" ;;
     "master --kubelet-client-key") values="@file" ;;
@@ -141,6 +142,7 @@ _tenet() {
     "apiserver --tls-cert-file") values="@file" ;;
     "apiserver --tls-key-file") values="@file" ;;
     "apiserver --client-ca-file") values="@file" ;;
+    "apiserver --tls-min-version") values="VersionTLS12 VersionTLS13" ;;
     "apiserver --kubelet-certificate-authority") values="@file" ;;
     "apiserver --kubelet-client-certificate") values="@file" ;;
     "apiserver --kubelet-client-key") values="@file" ;;
@@ -508,11 +510,11 @@ _tenet() {
     help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "controllers")
         words=""

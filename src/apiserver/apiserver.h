@@ -97,6 +97,9 @@ struct apiserver_config {
     /* User IDs, groups and SELinux levels of projects (copied); NULL: those of
      * scc_blocks_defaults. */
     const struct scc_blocks *blocks;
+    /* Origins of web pages that may use the API (request/cors.h; NULL at the end; NULL: none).
+     * Borrowed until apiserver_new returns. */
+    const char *const *cors_origins;
     /* NULL: everyone is trusted, as the user system:admin of system:masters. */
     const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */

@@ -204,6 +204,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
         .node_selector_blacklist =
             (const char *const *) (c->node_label_blacklist ? c->node_label_blacklist
                                                            : c->admission.node_labels),
+        .cors_origins = (const char *const *) c->cors_origins,
         .security = master_security_of_api(m->security),
         .ready = registry_ready,
         .ctx = m};

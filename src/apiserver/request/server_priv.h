@@ -43,6 +43,7 @@ struct apiserver {
     struct health_check *checks;
     size_t n_checks, checks_cap;
     struct security *security;
+    struct cors *cors; /* NULL: pages of other web sites may not. */
     struct openapi *openapi;
     struct alloc *alloc; /* NULL: services get no addresses or ports. */
     struct addresses *addresses;

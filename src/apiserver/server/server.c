@@ -13,6 +13,7 @@
 #include "apiserver/admission/webhooks.h"
 #include "apiserver/oauth/oauth.h"
 #include "apiserver/oauth/uses.h"
+#include "apiserver/request/cors.h"
 #include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
@@ -125,6 +126,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->loop = l;
     a->store = s;
     a->cfg = cfg ? *cfg : (struct apiserver_config){0};
+    a->cors = cors_new(a->cfg.cors_origins);
     struct scc_blocks blocks;
     scc_blocks_defaults(&blocks);
     blocks = a->cfg.blocks ? *a->cfg.blocks : blocks;
@@ -257,6 +259,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         free(a->checks);
         oauth_inactivity_free(a->inactivity);
         oauth_server_free(a->oauth);
+        cors_free(a->cors);
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->stream_timer);
         loop_timer_free(a->settle_timer);
@@ -433,6 +436,9 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
     struct apiserver *a = apiserver;
     if (oauth_owns_path(http_path(x))) {
         oauth_handle(a->oauth, x);
+        return;
+    }
+    if (cors_handle(a->cors, x)) {
         return;
     }
     struct request *q = NEW(struct request);
