@@ -257,6 +257,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         oauth_server_free(a->oauth);
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->stream_timer);
+        loop_timer_free(a->proxy_timer);
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
         loop_task_cancel(&a->trim);
