@@ -104,7 +104,7 @@ _tenet() {
     fi
     case "$command $prev" in
     "master -c" | "master --config") values="@file" ;;
-    "master --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "master --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "master --scheduler-config") values="@file" ;;
     "master --scheduler") values="true false" ;;
     "master --workloads") values="true false" ;;
@@ -135,7 +135,7 @@ _tenet() {
     "master --dns-isolate-projects") values="true false" ;;
     "master --log-format") values="text json" ;;
     "apiserver -c" | "apiserver --config") values="@file" ;;
-    "apiserver --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "apiserver --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "apiserver --tls") values="auto off" ;;
     "apiserver --pki-dir") values="@file" ;;
     "apiserver --tls-cert-file") values="@file" ;;
@@ -159,7 +159,7 @@ _tenet() {
     "apiserver --log-format") values="text json" ;;
     "controllers -c" | "controllers --config") values="@file" ;;
     "controllers --kubeconfig") values="@file" ;;
-    "controllers --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "controllers --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "controllers --scheduler-config") values="@file" ;;
     "controllers --scheduler") values="true false" ;;
     "controllers --workloads") values="true false" ;;
@@ -174,11 +174,12 @@ _tenet() {
     "node --master-kubeconfig") values="@file" ;;
     "node --bootstrap-kubeconfig") values="@file" ;;
     "node --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
-    "node --datapath") values="ovs ebpf" ;;
+    "node --datapath") values="ovs ebpf hostgw" ;;
     "node --run-dir") values="@file" ;;
     "node --cni-conf-dir") values="@file" ;;
     "node --cni-plugins") values="portmap bandwidth portmap,bandwidth none" ;;
     "node --ebpf-without") values="tcx redirect_peer scrub ringbuf encap" ;;
+    "node --hostgw-subnet-file") values="@file" ;;
     "node --ovs-database") values="@file" ;;
     "node --ovs-run-dir") values="@file" ;;
     "node --ovs-datapath-type") values="system netdev" ;;
@@ -211,9 +212,9 @@ _tenet() {
     "csi-controller --csi-address") values="@file" ;;
     "csi-controller --kubeconfig") values="@file" ;;
     "lab -o" | "lab --output") values="json" ;;
-    "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "lab --store") values="sqlite etcd" ;;
-    "lab --datapath") values="ovs ebpf ovs,ebpf" ;;
+    "lab --datapath") values="ovs ebpf ovs,ebpf hostgw" ;;
     "lab --datapath-type") values="netdev system" ;;
     "setup check --datapath") values="ovs ebpf" ;;
     "setup master --plugin") values="ovs-subnet ovs-multitenant ovs-networkpolicy" ;;
@@ -519,7 +520,7 @@ _tenet() {
         ;;
     "node")
         words="flows maps"
-        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
+        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --hostgw-subnet-file --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
         ;;
     "node flows")
         words=""

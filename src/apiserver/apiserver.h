@@ -114,6 +114,8 @@ struct oauth_settings; /* apiserver/oauth/oauth.h */
 /* Begins the OAuth server, or changes its configuration; on failure the previous one stays in
  * force.  Without it the paths of OAuth are answered with 404. */
 int apiserver_set_oauth(struct apiserver *a, const struct oauth_settings *cfg, struct err *e);
+/* The authorities of the OAuth server's proxies: as of oauth_server_proxy_cas. */
+size_t apiserver_proxy_cas(const struct apiserver *a, const char ***ret);
 /* 'cfg' may be NULL; it is copied.  'l' and 's' must outlive the server. */
 struct apiserver *apiserver_new(struct loop *l, struct store *s,
                                 const struct apiserver_config *cfg);

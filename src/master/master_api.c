@@ -160,7 +160,14 @@ static int use_oauth(struct master_api *m, const struct master_config *c, struct
         given[strlen(given) - 1] = '\0';
     }
     struct oauth_settings cfg = {&c->oauth, given ? given : own};
-    return json_count(c->oauth.providers) ? apiserver_set_oauth(m->apiserver, &cfg, e) : 0;
+    CLEANUP_FREE const char **proxies = NULL;
+    int r = json_count(c->oauth.providers) ? apiserver_set_oauth(m->apiserver, &cfg, e) : 0;
+    if (r == 0 && m->tls) {
+        (void) apiserver_proxy_cas(m->apiserver, &proxies);
+        r = master_tls_set_proxies(m->tls, proxies, e);
+        r = r < 0 ? (err_prefix(e, "oauthConfig.identityProviders"), r) : 0;
+    }
+    return r;
 }
 
 void master_api_reload_oauth(struct master_api *m, const struct master_config *c)

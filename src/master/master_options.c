@@ -547,7 +547,7 @@ static const struct option_row rows[] = {
      .flag = "plugin",
      .arg = "NAME",
      .choices = "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant "
-                "redhat/openshift-ovs-networkpolicy",
+                "redhat/openshift-ovs-networkpolicy flannel",
      BOTH,
      .set = set_plugin,
      .dflt = "redhat/openshift-ovs-subnet",
@@ -557,7 +557,7 @@ static const struct option_row rows[] = {
                "reach those of their own project and of the project default. "
                "`redhat/openshift-ovs-networkpolicy`: "
                "pods reach each other as NetworkPolicy objects say. The prefix redhat/openshift- "
-               "may be left out."},
+               "may be left out. `flannel`: all pods reach each other, by routes of the hosts."},
     {.path = "networkConfig.vxlanPort",
      .flag = "vxlan-port",
      .arg = "PORT",

@@ -23,8 +23,8 @@ CSR = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 class Cluster(Master):
     """A master, and users of it."""
 
-    def __init__(self, tmp, extra=None):
-        super().__init__(tmp, extra=extra, pkiDir=tmp + "/pki")
+    def __init__(self, tmp, extra=None, **serving):
+        super().__init__(tmp, extra=extra, pkiDir=tmp + "/pki", **serving)
         self.ca = str(self.pki / "ca.crt"), str(self.pki / "ca.key")
 
     def user(self, name, *groups):

@@ -283,6 +283,15 @@ int apiserver_set_oauth(struct apiserver *a, const struct oauth_settings *cfg, s
                     : oauth_server_new(a, cfg, &a->oauth, e);
 }
 
+size_t apiserver_proxy_cas(const struct apiserver *a, const char ***ret)
+{
+    if (!a->oauth) {
+        *ret = xcalloc(1, sizeof **ret);
+        return 0;
+    }
+    return oauth_server_proxy_cas(a->oauth, ret);
+}
+
 bool apiserver_ready(const struct apiserver *a)
 {
     return a->cache.ready;

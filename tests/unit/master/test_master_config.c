@@ -424,8 +424,8 @@ static void wrong_files_are_refused_with_the_key(void **state)
         {"networkConfig: {mtu: 100}", "networkConfig.mtu: 100 is not in 576-65536"},
         {"networkConfig: {networkPluginName: none}",
          "networkConfig.networkPluginName: \"none\" is not a network plug-in: "
-         "\"redhat/openshift-ovs-subnet\", \"redhat/openshift-ovs-multitenant\" and "
-         "\"redhat/openshift-ovs-networkpolicy\" are"},
+         "\"redhat/openshift-ovs-subnet\", \"redhat/openshift-ovs-multitenant\", "
+         "\"redhat/openshift-ovs-networkpolicy\" and \"flannel\" are"},
         {"networkConfig: {clusterNetworks: []}",
          "networkConfig.clusterNetworks: must be a list of networks"},
         {"networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16}]}",
