@@ -262,6 +262,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         cors_free(a->cors);
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->stream_timer);
+        loop_timer_free(a->proxy_timer);
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
         loop_task_cancel(&a->trim);
