@@ -85,6 +85,7 @@ _tenet() {
         "set triggers") command="set triggers" ;;
         "set serviceaccount") command="set serviceaccount" ;;
         "set volumes") command="set volumes" ;;
+        "adm clear-route-status") command="adm clear-route-status" ;;
         "adm config") command="adm config" ;;
         "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
@@ -237,6 +238,13 @@ _tenet() {
     "create -f" | "create --filename") values="@file" ;;
     "create -o" | "create --output") values="json yaml name" ;;
     "create --restart") values="Never OnFailure" ;;
+    "create --service") values="@services" ;;
+    "create --cert") values="@file" ;;
+    "create --key") values="@file" ;;
+    "create --ca-cert") values="@file" ;;
+    "create --dest-ca-cert") values="@file" ;;
+    "create --insecure-policy") values="None Allow Redirect" ;;
+    "create --wildcard-policy") values="None Subdomain" ;;
     "create -n" | "create --namespace") values="@namespaces" ;;
     "create --kubeconfig") values="@file" ;;
     "process -f" | "process --filename") values="@file" ;;
@@ -294,6 +302,7 @@ _tenet() {
     "expose --protocol") values="TCP UDP SCTP" ;;
     "expose --type") values="ClusterIP NodePort LoadBalancer" ;;
     "expose --session-affinity") values="ClientIP None" ;;
+    "expose --wildcard-policy") values="None Subdomain" ;;
     "expose --dry-run") values="client server none" ;;
     "expose -o" | "expose --output") values="json yaml name jsonpath=" ;;
     "expose -n" | "expose --namespace") values="@namespaces" ;;
@@ -415,6 +424,8 @@ _tenet() {
     "set volumes --kubeconfig") values="@file" ;;
     "idle -n" | "idle --namespace") values="@namespaces" ;;
     "idle --kubeconfig") values="@file" ;;
+    "adm clear-route-status -n" | "adm clear-route-status --namespace") values="@namespaces" ;;
+    "adm clear-route-status --kubeconfig") values="@file" ;;
     "adm config --kind") values="MasterConfig NodeConfig KubeletConfiguration" ;;
     "adm config -o" | "adm config --output-dir") values="@file" ;;
     "adm cordon -n" | "adm cordon --namespace") values="@namespaces" ;;
@@ -567,8 +578,8 @@ _tenet() {
         options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "create")
-        words="namespace project deployment deploymentconfig job cronjob token"
-        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --duration --audience --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        words="namespace project deployment deploymentconfig job cronjob route token"
+        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --service --hostname --path --cert --key --ca-cert --dest-ca-cert --insecure-policy --wildcard-policy --duration --audience --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "process")
         words=""
@@ -616,7 +627,7 @@ _tenet() {
         ;;
     "expose")
         words="@kinds"
-        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --hostname --path --wildcard-policy --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout")
         words="cancel history latest pause restart resume retry status undo"
@@ -719,8 +730,12 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm")
-        words="config cordon create-master-certs drain groups manage-node new-project pod-network policy prometheus-targets storage uncordon"
+        words="clear-route-status config cordon create-master-certs drain groups manage-node new-project pod-network policy prometheus-targets storage uncordon"
         options=" --help"
+        ;;
+    "adm clear-route-status")
+        words=""
+        options=" --all --all-namespaces --router --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm config")
         words="check convert"

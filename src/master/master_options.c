@@ -238,7 +238,8 @@ static int check_class_name(const char *name, struct err *e)
 static int check_subdomain(const char *name, struct err *e)
 {
     const char *why = route_check_subdomain(name);
-    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the domain of routes' hosts: %s", name, why)
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the domain of routes' hosts: %s", name,
+                         why)
                : 0;
 }
 

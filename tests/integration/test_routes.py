@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lab import wait_for
-from test_auth import Cluster
+from test_auth import Cluster, make_pki
 
 API = "/apis/route.openshift.io/v1/namespaces/red/routes"
 MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -155,3 +155,63 @@ def test_field_selectors_find_routes_by_host_and_service(c):
     make(c, "found", host="found.example.test", to={"kind": "Service", "name": "other"})
     for field in ("spec.host=found.example.test", "spec.to.name=other"):
         assert [r["metadata"]["name"] for r in c.ask(c.eve, "GET", f"{API}?fieldSelector={field}", want=200)["items"]] == ["found"]
+
+
+@pytest.fixture(scope="module")
+def tenet(c):
+    c.admin("POST", "/api/v1/namespaces/red/services", {"metadata": {"name": "web", "labels": {"app": "web"}}, "spec": {
+        "ports": [{"name": "http", "port": 80}]}}, 201)
+    c.admin("POST", "/api/v1/namespaces/red/services", {"metadata": {"name": "dns"}, "spec": {
+        "ports": [{"port": 53, "protocol": "UDP"}]}}, 201)
+
+    def run(*args, fails=False):
+        r = c.tenet(*args, "-n", "red", check=False)
+        assert (r.returncode != 0) == fails, (args, r.stdout, r.stderr)
+        return r.stderr if fails else r.stdout
+    return run
+
+
+def get(c, name):
+    return c.ask(c.eve, "GET", f"{API}/{name}", want=200)
+
+
+def test_expose_makes_a_route_for_a_service(c, tenet):
+    assert tenet("expose", "service/web", "--hostname=web.example.test", "--path=/a") == "route.route.openshift.io/web exposed\n"
+    made = get(c, "web")
+    assert made["spec"] == {"host": "web.example.test", "path": "/a", "to": {"kind": "Service", "name": "web", "weight": 100},
+                            "port": {"targetPort": "http"}, "wildcardPolicy": "None"}
+    assert made["metadata"]["labels"] == {"app": "web"}
+    tenet("expose", "svc", "web", "--name=numbered", "--port=8080", "--labels=x=y")
+    assert get(c, "numbered")["spec"]["port"] == {"targetPort": 8080} and get(c, "numbered")["metadata"]["labels"] == {"x": "y"}
+    assert "service \"dns\" doesn't support TCP" in tenet("expose", "service/dns", fails=True)
+    assert "web.example.test" in tenet("get", "routes")
+    assert "web.example.test" in tenet("describe", "route", "web")
+    assert tenet("expose", "service/web", "--name=other", "--target-port=80", "--selector=a=b") == "service/other exposed\n"
+
+
+def test_create_route_makes_routes_with_tls(c, tenet):
+    cert, key = make_pki(c.dir, "made", "/CN=made.example.test", ca=c.ca)[:2]
+    ca = c.ca[0]
+    assert tenet("create", "route", "edge", "e1", "--service=web", "--hostname=e1.example.test", f"--cert={cert}", f"--key={key}",
+                 f"--ca-cert={ca}", "--insecure-policy=Redirect") == "route.route.openshift.io/e1 created\n"
+    assert get(c, "e1")["spec"]["tls"] == {"termination": "edge", "certificate": open(cert).read(), "key": open(key).read(),
+                                           "caCertificate": open(ca).read(), "insecureEdgeTerminationPolicy": "Redirect"}
+    tenet("create", "route", "passthrough", "--service=web", "p1", "--wildcard-policy=Subdomain", "--hostname=w.p1.test")
+    assert get(c, "p1")["spec"]["wildcardPolicy"] == "Subdomain" and get(c, "p1")["spec"]["tls"] == {"termination": "passthrough"}
+    tenet("create", "route", "reencrypt", "r1", "--service=web", f"--dest-ca-cert={ca}", "--port=8443")
+    assert get(c, "r1")["spec"]["tls"] == {"termination": "reencrypt", "destinationCACertificate": open(ca).read()}
+    assert "service is required" in tenet("create", "route", "edge", "x", fails=True)
+    assert "edge, passthrough or reencrypt" in tenet("create", "route", "x", fails=True)
+    assert "provide a route port via --port" in tenet("create", "route", "edge", "--service=none", fails=True)
+
+
+def test_clear_route_status_removes_what_routers_said(c, tenet):
+    entries = [{"routerName": r, "host": "x.test", "conditions": [{"type": "Admitted", "status": "True"}]} for r in ("old", "new")]
+    for name in ("stale1", "stale2"):
+        make(c, name)
+        c.ask(c.router, "PATCH", f"{API}/{name}/status", {"status": {"ingress": entries}}, headers=MERGE, want=200)
+    assert tenet("adm", "clear-route-status", "stale1", "--router=old") == "route red/stale1: 1 entry removed\n"
+    assert [e["routerName"] for e in get(c, "stale1")["status"]["ingress"]] == ["new"]
+    assert "route red/stale2: 2 entries removed" in tenet("adm", "clear-route-status", "--all")
+    assert not get(c, "stale2")["status"].get("ingress")
+    assert "either names of routes or --all" in tenet("adm", "clear-route-status", fails=True)
