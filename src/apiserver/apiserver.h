@@ -81,6 +81,9 @@ struct apiserver_config {
     /* The node selector of projects without one of their own, "label=value,..."; NULL: none.
      * Borrowed. */
     const char *default_node_selector;
+    /* The domain of the hosts that routes get; NULL: ROUTE_DEFAULT_SUBDOMAIN (route/host.h).
+     * Borrowed. */
+    const char *routing_subdomain;
     /* Requests for projects (verbs/project_request.h): the text of a refusal, and "NAMESPACE/NAME"
      * of the template; NULL: the default ones.  Borrowed. */
     const char *project_request_message, *project_request_template;

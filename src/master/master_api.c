@@ -193,6 +193,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
         .addresses = &m->cfg.host->addresses.rules,
         .admission_disabled = (const char *const *) c->disabled_admission,
         .default_node_selector = c->node_selector,
+        .routing_subdomain = c->routing_subdomain,
         .project_request_message = c->project_message,
         .project_request_template = c->project_template,
         .pod_security_exempt = {(const char *const *) c->exempt_users,

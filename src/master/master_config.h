@@ -50,6 +50,7 @@ struct master_config {
     struct dns_config dns;
     char *signing_cert, *signing_key;         /* Files of the authority; NULL: not given. */
     char *status_address;                     /* Of controllers apart; "none": nowhere. */
+    char *routing_subdomain;                  /* Domain of routes' hosts; NULL: not given. */
     char *node_selector;                      /* Of projects without one; NULL: not given. */
     char *project_message, *project_template; /* Of requests for projects; NULL: not given. */
     struct scc_blocks blocks;                 /* User IDs and SELinux levels of projects. */

@@ -3,12 +3,14 @@
 #include "master/master_config.h"
 
 #include "api/kind.h"
+#include "api/kinds/route_fields.h"
 #include "apiserver/apiserver.h"
 #include "apiserver/request/cors.h"
 #include "base/mem.h"
 #include "master/openshift_keys.h"
 #include "net/tls/pki.h"
 #include "oauth/redirect.h"
+#include "route/host.h"
 #include "wire/yaml.h"
 
 #include <ctype.h>
@@ -346,6 +348,14 @@ static int check_class_name(const char *name, struct err *e)
 {
     const char *why = api_check_dns_subdomain(name);
     return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a RuntimeClass: %s", name,
+                         why)
+               : 0;
+}
+
+static int check_subdomain(const char *name, struct err *e)
+{
+    const char *why = route_check_subdomain(name);
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the domain of routes' hosts: %s", name,
                          why)
                : 0;
 }
@@ -1143,6 +1153,17 @@ static const struct option_row rows[] = {
      .help = "admission plug-ins in the order in which they run; others are off",
      .detail = "It is not to be set. Plug-ins that no configuration can turn off run all the same, "
                "before the listed ones."},
+    {.path = "routingConfig.subdomain",
+     .flag = "routing-subdomain",
+     .arg = "DOMAIN",
+     API,
+     MEMBER(routing_subdomain),
+     .check = check_subdomain,
+     .dflt = ROUTE_DEFAULT_SUBDOMAIN,
+     .example = "apps.example.com",
+     .help = "the domain of the host names that routes without one get",
+     .detail = "The host is NAME-NAMESPACE.DOMAIN. Routes that exist keep theirs. See "
+               "docs/routes.md."},
     {.path = "admissionConfig.nodeSelectorLabelBlacklist",
      .flag = "node-selector-label-blacklist",
      .arg = "LABEL,...",

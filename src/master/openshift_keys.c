@@ -120,7 +120,6 @@ const struct option_idle master_idle[] = {
     {"policyConfig.openshiftSharedResourcesNamespace", "the namespace has a fixed name",
      "openshift"},
     {"policyConfig.userAgentMatchingConfig", "clients are not judged by their names", NULL},
-    {"routingConfig", "this version has no routes", NULL},
     {"serviceAccountConfig.masterCA",
      "pods get the authority of the API's certificate from the ConfigMap kube-root-ca.crt", NULL},
     {"templateServiceBrokerConfig", "this version has no service broker", NULL},

@@ -2,7 +2,8 @@
 /* tenet adm: commands for administrators of a cluster, in groups. */
 #include "cli/admin/adm.h"
 
-static const struct command *const groups[] = {&adm_config,
+static const struct command *const groups[] = {&adm_clear_route_status,
+                                               &adm_config,
                                                &adm_cordon,
                                                &adm_create_master_certs,
                                                &adm_drain,
@@ -21,6 +22,7 @@ static const char help[] =
     "\n"
     "Administration of a cluster.\n"
     "\n"
+    "  clear-route-status    remove what routers said about routes\n"
     "  config                judge a configuration file, or convert one of OpenShift\n"
     "  cordon                nodes get no new pods\n"
     "  create-master-certs   certificates and keys of an API server and controllers apart\n"
