@@ -8,6 +8,7 @@ static const struct command *const groups[] = {&adm_clear_route_status,
                                                &adm_create_master_certs,
                                                &adm_drain,
                                                &adm_groups,
+                                               &adm_import,
                                                &adm_manage_node,
                                                &adm_new_project,
                                                &adm_pod_network,
@@ -16,11 +17,6 @@ static const struct command *const groups[] = {&adm_clear_route_status,
                                                &adm_storage,
                                                &adm_uncordon,
                                                NULL};
-static const struct command *const groups[] = {
-    &adm_config,      &adm_cordon, &adm_create_master_certs, &adm_drain,
-    &adm_groups,      &adm_import, &adm_manage_node,         &adm_new_project,
-    &adm_pod_network, &adm_policy, &adm_prometheus_targets,  &adm_storage,
-    &adm_uncordon,    NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
