@@ -77,6 +77,15 @@ OBJECTS = [
         "strategy": {"type": "Rolling", "rollingParams": {"timeoutSeconds": 60, "maxSurge": 1, "maxUnavailable": 0, "pre": {
             "failurePolicy": "Abort", "execNewPod": {"command": ["a"], "containerName": "c"}}}}},
      "status": {"latestVersion": 1, "replicas": 2, "conditions": [CONDITION]}},
+    {"apiVersion": "route.openshift.io/v1", "kind": "Route", "spec": {
+        "host": "www.example.com", "path": "/shop", "to": {"kind": "Service", "name": "blue", "weight": 30},
+        "alternateBackends": [{"kind": "Service", "name": "green", "weight": 10}], "port": {"targetPort": "http"},
+        "tls": {"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect"}, "wildcardPolicy": "None",
+        "httpHeaders": {"actions": {"request": [{"name": "X-A", "action": {"type": "Set", "set": {"value": "a"}}}],
+                                    "response": [{"name": "X-B", "action": {"type": "Delete"}}]}}},
+     "status": {"ingress": [{"host": "www.example.com", "routerName": "public", "wildcardPolicy": "None",
+                             "routerCanonicalHostname": "router.example.com",
+                             "conditions": [{**CONDITION, "type": "Admitted"}]}]}},
     {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "400", "count/widgets.example.com": "2"}}},
     {"apiVersion": "quota.openshift.io/v1", "kind": "ClusterResourceQuota", "spec": {
         "selector": {"labels": {"matchLabels": {"team": "a"}}, "annotations": {"openshift.io/requester": "ann"}},
