@@ -20,6 +20,7 @@ void master_config_done(struct master_config *c)
     options_done(&master_options, c);
     json_free(c->oauth.providers);
     admission_config_done(&c->admission);
+    json_free(c->named_certs);
     *c = (struct master_config){0};
 }
 

@@ -30,6 +30,10 @@ struct master_config {
     unsigned lease_ttl_s;
     char *tls;                                        /* "auto", "off"; NULL: not given */
     char *pki_dir, *cert_file, *key_file, *client_ca; /* NULL: not given */
+    struct json *named_certs;                         /* namedCertificates; NULL: not given */
+    char *min_tls;                                    /* NULL: not given */
+    char **ciphers;                                   /* End with NULL; NULL: not given. */
+    char **cors_origins;                              /* The same. */
     char *kubelet_ca, *kubelet_cert, *kubelet_key;    /* NULL: not given */
     char **names;                                     /* End with NULL; NULL: not given. */
     char *authorization_mode;                         /* "RBAC", "AlwaysAllow"; NULL: not given */
@@ -46,6 +50,7 @@ struct master_config {
     struct dns_config dns;
     char *signing_cert, *signing_key;         /* Files of the authority; NULL: not given. */
     char *status_address;                     /* Of controllers apart; "none": nowhere. */
+    char *routing_subdomain;                  /* Domain of routes' hosts; NULL: not given. */
     char *node_selector;                      /* Of projects without one; NULL: not given. */
     char *project_message, *project_template; /* Of requests for projects; NULL: not given. */
     struct scc_blocks blocks;                 /* User IDs and SELinux levels of projects. */

@@ -115,6 +115,12 @@ static const struct admission_plugin plugins[] = {
      .kinds = (const char *const[]){"/secrets", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .admit = secret_admit},
+    {.name = "RouteHost",
+     .kinds = (const char *const[]){"route.openshift.io/routes", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .required = "a user could take the host names of others, and routes would have none",
+     .admit = route_admit,
+     .validate = route_validate},
     {.name = "NodeRestriction",
      .kinds =
          (const char *const[]){"/nodes", "/persistentvolumeclaims", "/persistentvolumes", "/pods",
