@@ -90,6 +90,7 @@ _tenet() {
         "adm create-master-certs") command="adm create-master-certs" ;;
         "adm drain") command="adm drain" ;;
         "adm groups") command="adm groups" ;;
+        "adm import") command="adm import" ;;
         "adm manage-node") command="adm manage-node" ;;
         "adm new-project") command="adm new-project" ;;
         "adm pod-network") command="adm pod-network" ;;
@@ -434,6 +435,10 @@ _tenet() {
     "adm groups --blacklist") values="@file" ;;
     "adm groups -n" | "adm groups --namespace") values="@namespaces" ;;
     "adm groups --kubeconfig") values="@file" ;;
+    "adm import -f" | "adm import --filename") values="@file" ;;
+    "adm import --from-kubeconfig") values="@file" ;;
+    "adm import -n" | "adm import --namespace") values="@namespaces" ;;
+    "adm import --kubeconfig") values="@file" ;;
     "adm manage-node -n" | "adm manage-node --namespace") values="@namespaces" ;;
     "adm manage-node --kubeconfig") values="@file" ;;
     "adm new-project -n" | "adm new-project --namespace") values="@namespaces" ;;
@@ -729,7 +734,7 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm")
-        words="config cordon create-master-certs drain groups manage-node new-project pod-network policy prometheus-targets storage uncordon"
+        words="config cordon create-master-certs drain groups import manage-node new-project pod-network policy prometheus-targets storage uncordon"
         options=" --help"
         ;;
     "adm config")
@@ -751,6 +756,10 @@ _tenet() {
     "adm groups")
         words="new add-users remove-users sync prune"
         options=" --sync-config --type --whitelist --blacklist --confirm --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "adm import")
+        words="openshift-sdn"
+        options=" --filename --from-kubeconfig --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm manage-node")
         words="@nodes"

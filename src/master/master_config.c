@@ -19,6 +19,7 @@ void master_config_done(struct master_config *c)
 {
     options_done(&master_options, c);
     json_free(c->oauth.providers);
+    admission_config_done(&c->admission);
     json_free(c->named_certs);
     *c = (struct master_config){0};
 }
@@ -61,27 +62,10 @@ int master_config_join(struct master_config *c, const struct json *v, struct err
     return r < 0 ? r : take_older_network(c, v, e);
 }
 
-static void resolve_named_certs(struct json *list, const char *dir)
-{
-    static const char *const keys[] = {"certFile", "keyFile"};
-    for (size_t i = 0; i < json_count(list); i++) {
-        for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
-            const char *file = json_get_text(json_at(list, i), keys[k]);
-            if (*file != '/') {
-                json_set(json_at(list, i), keys[k], json_stringf("%s/%s", dir, file));
-            }
-        }
-    }
-}
-
 int master_config_read(struct master_config *c, const struct json *v, const char *dir,
                        struct err *e)
 {
     int r = options_read(&master_options, c, v, dir, e);
-    if (r == 0 && dir) {
-        oauth_config_resolve_files(c->oauth.providers, dir);
-        resolve_named_certs(c->named_certs, dir);
-    }
     return r < 0 ? r : master_config_join(c, v, e);
 }
 

@@ -172,6 +172,8 @@ int master_config_check(const struct master_config *c, unsigned parts, struct er
     if (r < 0) {
         return err_prefix(e, "projectConfig.securityAllocator"), r;
     }
-    r = check_signing(c, e);
+    r = admission_config_check(&c->admission, (const char *const *) c->disabled_admission,
+                               (const char *const *) c->node_label_blacklist, e);
+    r = r < 0 ? r : check_signing(c, e);
     return r < 0 || !(parts & (MASTER_API | MASTER_STORE)) ? r : check_serving(c, parts, e);
 }

@@ -3,12 +3,14 @@
 #include "master/master_config.h"
 
 #include "api/kind.h"
+#include "api/kinds/route_fields.h"
 #include "apiserver/apiserver.h"
 #include "apiserver/request/cors.h"
 #include "base/mem.h"
 #include "master/openshift_keys.h"
 #include "net/tls/pki.h"
 #include "oauth/redirect.h"
+#include "route/host.h"
 #include "wire/yaml.h"
 
 #include <ctype.h>
@@ -175,6 +177,26 @@ static int set_providers(void *config, const char *value, struct err *e)
     return r < 0 ? r : read_providers(config, v, e);
 }
 
+/* ---- admission plug-ins ---- */
+
+static int read_plugins(void *config, const struct json *v, struct err *e)
+{
+    return admission_config_read(&((struct master_config *) config)->admission, v, e);
+}
+
+/* The same, of a text in JSON or YAML. */
+static int set_plugins(void *config, const char *value, struct err *e)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = yaml_parse(value, strlen(value), &v, e);
+    return r < 0 ? r : read_plugins(config, v, e);
+}
+
+static int set_plugin_order(void *config, const char *list, struct err *e)
+{
+    return admission_config_set_order(&((struct master_config *) config)->admission, list, e);
+}
+
 /* ---- certificates by name ---- */
 
 /* A DNS name, or "*." and one. */
@@ -249,6 +271,20 @@ static int read_named_certs(void *config, const struct json *v, struct err *e)
     return 0;
 }
 
+/* Takes relative names of files from the folder 'dir'. */
+static void resolve_named_certs(struct json *list, const char *dir)
+{
+    static const char *const keys[] = {"certFile", "keyFile"};
+    for (size_t i = 0; i < json_count(list); i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+            const char *file = json_get_text(json_at(list, i), keys[k]);
+            if (*file != '/') {
+                json_set(json_at(list, i), keys[k], json_stringf("%s/%s", dir, file));
+            }
+        }
+    }
+}
+
 /* The same, of a text in JSON or YAML. */
 static int set_named_certs(void *config, const char *value, struct err *e)
 {
@@ -312,6 +348,14 @@ static int check_class_name(const char *name, struct err *e)
 {
     const char *why = api_check_dns_subdomain(name);
     return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a RuntimeClass: %s", name,
+                         why)
+               : 0;
+}
+
+static int check_subdomain(const char *name, struct err *e)
+{
+    const char *why = route_check_subdomain(name);
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the domain of routes' hosts: %s", name,
                          why)
                : 0;
 }
@@ -716,8 +760,9 @@ static const struct option_row rows[] = {
      MEMBER(deployer_image),
      .dflt = "localhost/tenet-deployer:" TENET_VERSION,
      .help = "image of the pods that do rollouts of DeploymentConfigs",
-     .detail = "Its command is `tenet deployer`. Nodes have to have it, or be able to pull it; a "
-               "release has an archive of it, which `ctr images import` loads."},
+     .detail =
+         "Its program is `tenet-deployer`, which is static. Nodes have to have the image, or be "
+         "able to pull it; a release has an archive of it, which `ctr images import` loads."},
     {.path = "kubernetesMasterConfig.deployInProcess",
      .flag = "deploy-in-process",
      .arg = "BOOL",
@@ -876,6 +921,7 @@ static const struct option_row rows[] = {
      API,
      .set = set_named_certs,
      .read = read_named_certs,
+     .resolve = resolve_named_certs,
      .unset = "none",
      .example = "[]",
      .yaml = " []",
@@ -1083,6 +1129,41 @@ static const struct option_row rows[] = {
      .unset = "none",
      .example = "sandboxed",
      .help = "RuntimeClasses whose pods are not judged by the Pod Security labels of namespaces"},
+    {.path = "admissionConfig.pluginConfig",
+     API,
+     .set = set_plugins,
+     .read = read_plugins,
+     .resolve = admission_config_resolve,
+     .idle_entry = admission_config_idle,
+     .unset = "the default of each plug-in",
+     .example = "{}",
+     .yaml = " {}",
+     .help = "admission plug-ins to turn on or off, and their settings",
+     .detail =
+         "A mapping of names to `configuration`, or to `location`, a file with the same. It is "
+         "a document of the kind DefaultAdmissionConfig with `disable`, or of the plug-in's "
+         "own kind; docs/admission.md has all plug-ins and keys."},
+    {.path = "admissionConfig.pluginOrderOverride",
+     .type = OPTION_TEXTS,
+     .items = "names of admission plug-ins",
+     API,
+     .set = set_plugin_order,
+     .unset = "the default order",
+     .example = "NamespaceLifecycle",
+     .help = "admission plug-ins in the order in which they run; others are off",
+     .detail = "It is not to be set. Plug-ins that no configuration can turn off run all the same, "
+               "before the listed ones."},
+    {.path = "routingConfig.subdomain",
+     .flag = "routing-subdomain",
+     .arg = "DOMAIN",
+     API,
+     MEMBER(routing_subdomain),
+     .check = check_subdomain,
+     .dflt = ROUTE_DEFAULT_SUBDOMAIN,
+     .example = "apps.example.com",
+     .help = "the domain of the host names that routes without one get",
+     .detail = "The host is NAME-NAMESPACE.DOMAIN. Routes that exist keep theirs. See "
+               "docs/routes.md."},
     {.path = "admissionConfig.nodeSelectorLabelBlacklist",
      .flag = "node-selector-label-blacklist",
      .arg = "LABEL,...",
@@ -1105,7 +1186,7 @@ static const struct option_row rows[] = {
      .example = "RestrictedNodePorts",
      .help = "admission plug-ins that do not run",
      .detail = "Plug-ins without which users or nodes could get the rights of others cannot be "
-               "disabled. The log names all at start; docs/security.md says what each does."},
+               "disabled. The log names all at start; docs/admission.md says what each does."},
     {.path = "serviceAccountConfig.privateKeyFile",
      .flag = "service-account-signing-key-file",
      .arg = "FILE",
@@ -1145,6 +1226,7 @@ static const struct option_row rows[] = {
      API,
      .set = set_providers,
      .read = read_providers,
+     .resolve = oauth_config_resolve_files,
      .unset = "no OAuth server",
      .example = "[]",
      .yaml = " []",

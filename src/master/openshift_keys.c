@@ -11,6 +11,9 @@
     }
 
 const struct option_alias master_alias[] = {
+    {"kubernetesMasterConfig.admissionConfig.pluginConfig", "admissionConfig.pluginConfig", false},
+    {"kubernetesMasterConfig.admissionConfig.pluginOrderOverride",
+     "admissionConfig.pluginOrderOverride", false},
     API_FLAG("anonymous-auth", "authorization.anonymous"),
     API_FLAG("audit-log-maxbackup", "auditConfig.maximumRetainedFiles"),
     API_FLAG("audit-log-maxsize", "auditConfig.maximumFileSizeMegabytes"),
@@ -54,9 +57,6 @@ const struct option_alias master_alias[] = {
     "the registry is in SQLite or in an etcd that is run apart: see storage and etcdClientInfo"
 
 const struct option_idle master_idle[] = {
-    {"admissionConfig.pluginConfig",
-     "the plug-ins run with their defaults; admissionConfig.disabledPlugins turns them off", NULL},
-    {"admissionConfig.pluginOrderOverride", "the order of the admission plug-ins is fixed", NULL},
     {"aggregatorConfig", NO_AGGREGATION, NULL},
     {"apiLevels", "every version of the API is served", NULL},
     {"assetConfig", "this version has no web console", NULL},
@@ -90,8 +90,6 @@ const struct option_idle master_idle[] = {
     {"jenkinsPipelineConfig", NO_BUILDS, NULL},
     {"kubeletClientInfo.port", "each Node says in its status at which port its kubelet listens",
      "10250"},
-    {"kubernetesMasterConfig.admissionConfig",
-     "the plug-ins run with their defaults; admissionConfig.disabledPlugins turns them off", NULL},
     {"kubernetesMasterConfig.apiLevels", "every version of the API is served", NULL},
     {"kubernetesMasterConfig.apiServerArguments", "no option of Tenet stands for this flag", NULL},
     {"kubernetesMasterConfig.controllerArguments", "no option of Tenet stands for this flag", NULL},
@@ -122,7 +120,6 @@ const struct option_idle master_idle[] = {
     {"policyConfig.openshiftSharedResourcesNamespace", "the namespace has a fixed name",
      "openshift"},
     {"policyConfig.userAgentMatchingConfig", "clients are not judged by their names", NULL},
-    {"routingConfig", "this version has no routes", NULL},
     {"serviceAccountConfig.masterCA",
      "pods get the authority of the API's certificate from the ConfigMap kube-root-ca.crt", NULL},
     {"templateServiceBrokerConfig", "this version has no service broker", NULL},

@@ -6,6 +6,7 @@
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/admission/integrity.h"
+#include "apiserver/admission/project_limit.h"
 #include "apiserver/admission/quota.h"
 #include "apiserver/admission/scc_decide.h"
 #include "apiserver/admission/uids.h"
@@ -153,6 +154,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->sccs = scc_set_new(&a->cache);
     a->uids = uids_new(a, &blocks);
     a->quotas = quotas_new(a);
+    a->project_counts = project_counts_new(a);
     a->addresses = addresses_new(&a->cache, a->cfg.addresses);
     store_start(s, &watcher, a);
     return a;
@@ -260,6 +262,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         cors_free(a->cors);
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->stream_timer);
+        loop_timer_free(a->proxy_timer);
         loop_timer_free(a->settle_timer);
         cache_done(&a->cache);
         loop_task_cancel(&a->trim);
@@ -273,6 +276,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         scc_set_free(a->sccs);
         uids_free(a->uids);
         quotas_free(a->quotas);
+        project_counts_free(a->project_counts);
         security_free(a->security);
         free(a);
     }
