@@ -58,6 +58,8 @@ struct datapath_ops {
      * in logs, conditions and Events. */
     const char *kind;
     struct datapath_words words;
+    /* The datapath realises routed plug-ins (sdn_plugin_is_routed), and no others. */
+    bool is_routed;
     /* The settings that the datapath understands, ended by a NULL key. */
     const struct datapath_setting *settings;
 
@@ -171,4 +173,4 @@ struct datapath_prepared {
     void (*free)(struct datapath_prepared *p);
 };
 
-extern const struct datapath_ops datapath_ovs, datapath_ebpf;
+extern const struct datapath_ops datapath_ovs, datapath_ebpf, datapath_hostgw;

@@ -11,12 +11,16 @@
     }
 
 const struct option_alias master_alias[] = {
+    {"kubernetesMasterConfig.admissionConfig.pluginConfig", "admissionConfig.pluginConfig", false},
+    {"kubernetesMasterConfig.admissionConfig.pluginOrderOverride",
+     "admissionConfig.pluginOrderOverride", false},
     API_FLAG("anonymous-auth", "authorization.anonymous"),
     API_FLAG("audit-log-maxbackup", "auditConfig.maximumRetainedFiles"),
     API_FLAG("audit-log-maxsize", "auditConfig.maximumFileSizeMegabytes"),
     API_FLAG("audit-log-path", "auditConfig.auditFilePath"),
     API_FLAG("audit-policy-file", "auditConfig.policyFile"),
     API_FLAG("client-ca-file", "servingInfo.clientCA"),
+    API_FLAG("cors-allowed-origins", "corsAllowedOrigins"),
     API_FLAG("encryption-provider-config", "storage.encryptionConfig"),
     API_FLAG("experimental-encryption-provider-config", "storage.encryptionConfig"),
     API_FLAG("etcd-cafile", "etcdClientInfo.ca"),
@@ -31,6 +35,8 @@ const struct option_alias master_alias[] = {
     API_FLAG("service-cluster-ip-range", "networkConfig.serviceNetworkCIDR"),
     API_FLAG("service-node-port-range", "kubernetesMasterConfig.servicesNodePortRange"),
     API_FLAG("tls-cert-file", "servingInfo.certFile"),
+    API_FLAG("tls-cipher-suites", "servingInfo.cipherSuites"),
+    API_FLAG("tls-min-version", "servingInfo.minTLSVersion"),
     API_FLAG("tls-private-key-file", "servingInfo.keyFile"),
     CONTROLLER_FLAG("cluster-signing-cert-file", "controllerConfig.clusterSigningCertFile"),
     CONTROLLER_FLAG("cluster-signing-key-file", "controllerConfig.clusterSigningKeyFile"),
@@ -51,9 +57,6 @@ const struct option_alias master_alias[] = {
     "the registry is in SQLite or in an etcd that is run apart: see storage and etcdClientInfo"
 
 const struct option_idle master_idle[] = {
-    {"admissionConfig.pluginConfig",
-     "the plug-ins run with their defaults; admissionConfig.disabledPlugins turns them off", NULL},
-    {"admissionConfig.pluginOrderOverride", "the order of the admission plug-ins is fixed", NULL},
     {"aggregatorConfig", NO_AGGREGATION, NULL},
     {"apiLevels", "every version of the API is served", NULL},
     {"assetConfig", "this version has no web console", NULL},
@@ -77,7 +80,6 @@ const struct option_idle master_idle[] = {
     {"controllers",
      "all controllers run in tenet master; tenet apiserver and tenet controllers are its parts",
      "*"},
-    {"corsAllowedOrigins", "the API answers no requests of other web sites' pages", NULL},
     {"disabledFeatures", "no feature can be turned off by its name", NULL},
     {"etcdConfig", ONE_ETCD, NULL},
     {"etcdStorageConfig", "the registry's keys have a fixed prefix and version", NULL},
@@ -88,8 +90,6 @@ const struct option_idle master_idle[] = {
     {"jenkinsPipelineConfig", NO_BUILDS, NULL},
     {"kubeletClientInfo.port", "each Node says in its status at which port its kubelet listens",
      "10250"},
-    {"kubernetesMasterConfig.admissionConfig",
-     "the plug-ins run with their defaults; admissionConfig.disabledPlugins turns them off", NULL},
     {"kubernetesMasterConfig.apiLevels", "every version of the API is served", NULL},
     {"kubernetesMasterConfig.apiServerArguments", "no option of Tenet stands for this flag", NULL},
     {"kubernetesMasterConfig.controllerArguments", "no option of Tenet stands for this flag", NULL},
@@ -122,10 +122,6 @@ const struct option_idle master_idle[] = {
     {"policyConfig.userAgentMatchingConfig", "clients are not judged by their names", NULL},
     {"serviceAccountConfig.masterCA",
      "pods get the authority of the API's certificate from the ConfigMap kube-root-ca.crt", NULL},
-    {"servingInfo.cipherSuites", "the ciphers are those of TLS 1.2 and 1.3 in OpenSSL's default",
-     NULL},
-    {"servingInfo.minTLSVersion", "TLS 1.2 is the least", "VersionTLS12"},
-    {"servingInfo.namedCertificates", "the API has one certificate", NULL},
     {"templateServiceBrokerConfig", "this version has no service broker", NULL},
     {"volumeConfig.dynamicProvisioningEnabled",
      "claims get volumes by their storage class; one without a provisioner makes none", "true"},

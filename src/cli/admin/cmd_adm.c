@@ -8,6 +8,7 @@ static const struct command *const groups[] = {&adm_clear_route_status,
                                                &adm_create_master_certs,
                                                &adm_drain,
                                                &adm_groups,
+                                               &adm_import,
                                                &adm_manage_node,
                                                &adm_new_project,
                                                &adm_pod_network,
@@ -28,6 +29,7 @@ static const char help[] =
     "  create-master-certs   certificates and keys of an API server and controllers apart\n"
     "  drain                 empty nodes for maintenance\n"
     "  groups                groups of users and their members\n"
+    "  import                the network of a cluster with openshift-sdn\n"
     "  manage-node           whether nodes get pods; list or evict their pods\n"
     "  new-project           make a project for a user\n"
     "  pod-network           networks of projects: join, isolate, make global\n"

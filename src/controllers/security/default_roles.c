@@ -57,8 +57,8 @@ static const struct role roles[] = {
      "admin",
      NULL,
      {{"create", "authorization.k8s.io", "localsubjectaccessreviews"},
-      {ALL, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP, "rolebindings"},
-      {READ, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP, "roles"},
+      /* The plug-in RBACEscalation refuses roles and bindings beyond the rights of their author. */
+      {ALL, OPENSHIFT_AUTHORIZATION " " RBAC_GROUP, "rolebindings roles"},
       {"create", OPENSHIFT_AUTHORIZATION,
        "localresourceaccessreviews localsubjectaccessreviews subjectrulesreviews"},
       {READ, OPENSHIFT_AUTHORIZATION, "policies policybindings rolebindingrestrictions"},

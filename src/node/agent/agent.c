@@ -253,7 +253,7 @@ int agent_run(const struct node_config *cfg, const char *config_path, struct err
                       .config_path = config_path,
                       .lock_fd = -1,
                       .datapath_text = "no connection yet",
-                      .host_text = "tun0 is not there yet",
+                      .host_text = "the gateway's link is not there yet",
                       .wait_text = "the master"};
     smap_init(&a.skipped, free);
     int r = start(&a, e);

@@ -271,6 +271,9 @@ static void follow(struct agent *a)
         }
     } else {
         datapath_set_network(a->datapath, &a->net);
+        if (sdn_plugin_is_routed(a->net.plugin) && a->phase == AGENT_RUNNING) {
+            host_sync_set(a->host_sync, &a->net);
+        }
     }
     agent_put_port_services(a);
     if (a->phase == AGENT_RUNNING) {
