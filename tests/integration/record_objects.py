@@ -205,6 +205,8 @@ OBJECTS = [
     {"apiVersion": "network.openshift.io/v1", "kind": "HostSubnet", "host": "one", "hostIP": "192.0.2.1",
      "subnet": "10.128.0.0/23", "egressIPs": ["192.0.2.7"], "egressCIDRs": ["192.0.2.0/25"]},
     {"apiVersion": "network.openshift.io/v1", "kind": "NetNamespace", "netname": "one", "netid": 17, "egressIPs": ["192.0.2.7"]},
+    {"apiVersion": "network.openshift.io/v1", "kind": "EgressNetworkPolicy", "spec": {"egress": [
+        {"type": "Allow", "to": {"cidrSelector": "192.0.2.0/24"}}, {"type": "Deny", "to": {"dnsName": "www.example.com"}}]}},
     {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {
         "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 1,
         "acquireTime": "2024-01-02T03:04:05.000001Z", "renewTime": "2024-01-02T03:04:05.123456Z"}},
