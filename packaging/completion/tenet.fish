@@ -27,7 +27,7 @@ function __tenet_command
 end
 
 complete -c tenet -f
-set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings
+set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces egressnetworkpolicies leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ingresses ingressclasses ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings
 complete -c tenet -n __fish_use_subcommand -a master -d 'run the master: registry and controllers'
 complete -c tenet -n '__tenet_command master' -l config -s c -r -F -d 'master-config.yaml; see tenet-master-config(5)'
 complete -c tenet -n '__tenet_command master' -l cluster-network -x -d 'networks of pods, with the bits of an address that a node'\''s subnet has; default: 10.128.0.0/14:9'
@@ -1096,7 +1096,7 @@ complete -c tenet -n '__tenet_command idle' -l as-group -x -d 'a group of the us
 complete -c tenet -n '__tenet_command idle' -l loglevel -x -d '0 to 10; from 6 on each request is written to standard error'
 complete -c tenet -n '__tenet_command idle' -l help -s h -d 'this text'
 complete -c tenet -n __fish_use_subcommand -a adm -d 'administration: certificates of masters, groups, networks of projects, nodes'
-complete -c tenet -n '__tenet_command adm' -a 'clear-route-status config cordon create-master-certs drain groups manage-node new-project pod-network policy prometheus-targets storage uncordon'
+complete -c tenet -n '__tenet_command adm' -a 'clear-route-status config cordon create-master-certs drain groups import manage-node new-project pod-network policy prometheus-targets storage uncordon'
 complete -c tenet -n '__tenet_command adm' -l help -s h -d 'this text'
 complete -c tenet -n '__tenet_command adm clear-route-status' -l all -d 'all routes of the namespace'
 complete -c tenet -n '__tenet_command adm clear-route-status' -l all-namespaces -s A -d 'all routes of all namespaces'
@@ -1164,6 +1164,19 @@ complete -c tenet -n '__tenet_command adm groups' -l as -x -d 'acts as this user
 complete -c tenet -n '__tenet_command adm groups' -l as-group -x -d 'a group of the user of --as; may be repeated'
 complete -c tenet -n '__tenet_command adm groups' -l loglevel -x -d '0 to 10; from 6 on each request is written to standard error'
 complete -c tenet -n '__tenet_command adm groups' -l help -s h -d 'this text'
+complete -c tenet -n '__tenet_command adm import' -a 'openshift-sdn'
+complete -c tenet -n '__tenet_command adm import' -l filename -s f -r -F -d 'a file, a folder or - with the other cluster'\''s ClusterNetwork, HostSubnets, NetNamespaces, EgressNetworkPolicies and projects; may be repeated'
+complete -c tenet -n '__tenet_command adm import' -l from-kubeconfig -r -F -d 'kubeconfig of the other cluster, whose API is read'
+complete -c tenet -n '__tenet_command adm import' -l dry-run -d 'only prints what would be done'
+complete -c tenet -n '__tenet_command adm import' -l namespace -s n -x -a '(__tenet_names namespaces)' -d 'namespace; default: that of the kubeconfig'
+complete -c tenet -n '__tenet_command adm import' -l kubeconfig -r -F -d 'default: $KUBECONFIG, then ~/.kube/config'
+complete -c tenet -n '__tenet_command adm import' -l server -s s -x -d 'the API server, instead of a kubeconfig'
+complete -c tenet -n '__tenet_command adm import' -l context -x -d 'a context of the kubeconfig, not the current one'
+complete -c tenet -n '__tenet_command adm import' -l token -x -d 'the user'\''s token, instead of the kubeconfig'\''s'
+complete -c tenet -n '__tenet_command adm import' -l as -x -d 'acts as this user, if allowed to impersonate'
+complete -c tenet -n '__tenet_command adm import' -l as-group -x -d 'a group of the user of --as; may be repeated'
+complete -c tenet -n '__tenet_command adm import' -l loglevel -x -d '0 to 10; from 6 on each request is written to standard error'
+complete -c tenet -n '__tenet_command adm import' -l help -s h -d 'this text'
 complete -c tenet -n '__tenet_command adm manage-node' -a '(__tenet_names nodes)'
 complete -c tenet -n '__tenet_command adm manage-node' -l selector -s l -x -d 'the nodes with these labels'
 complete -c tenet -n '__tenet_command adm manage-node' -l dry-run -d 'only prints what would be done'
