@@ -221,7 +221,7 @@ static int write_rewrite(const struct route *r, struct strbuf *out, struct err *
         strbuf_add(&pattern, &r->path[i], r->path[i] == '.' ? 0 : 1);
     }
     bool slash = n == 0 || r->path[n - 1] == '/';
-    strbuf_addf(out, "    http-request replace-path \"^%s%s(.*)$\" \"%s%s\\1\"\n",
+    strbuf_addf(out, "    http-request replace-path '^%s%s(.*)$' '%s%s\\1'\n",
                 strbuf_cstr(&pattern), slash ? "" : "/?", to,
                 str_has_suffix(to, "/") || slash ? "" : "/");
     return 0;
@@ -230,8 +230,8 @@ static int write_rewrite(const struct route *r, struct strbuf *out, struct err *
 static void write_http_options(const struct route_plan_options *o, struct strbuf *out)
 {
     strbuf_addf(out,
-                "    http-request set-timeout server var(txn.be),map_int(%s/%s) if { "
-                "var(txn.be),map(%s/%s) -m found }\n",
+                "    http-request set-timeout server var(txn.be),map_str_int(%s/%s) if { "
+                "var(txn.be),map_str_int(%s/%s) -m found }\n",
                 o->dir, route_plan_map_file(ROUTE_MAP_TIMEOUT), o->dir,
                 route_plan_map_file(ROUTE_MAP_TIMEOUT));
     strbuf_addf(out,
@@ -252,8 +252,8 @@ static void write_cookie(const struct route_plan_options *o, const char *name, b
                 name, secure ? " secure" : "", o->cookie_key);
     if (with_path) {
         strbuf_addf(out,
-                    "    http-after-response replace-header Set-Cookie \"^(%s=.*path=)/(.*)$\" "
-                    "\"\\1%%[var(txn.be),map(%s/%s)]\\2\"\n",
+                    "    http-after-response replace-header Set-Cookie '^(%s=.*path=)/(.*)$' "
+                    "'\\1%%[var(txn.be),map(%s/%s)]\\2'\n",
                     name, o->dir, route_plan_map_file(ROUTE_MAP_COOKIE));
     }
 }
@@ -584,6 +584,7 @@ struct route_plan *route_plan_common(const struct route_plan_options *o, size_t 
         enum route_termination termination;
         unsigned targets;
         const char *balance, *timeout;
+        bool path;
     } rows[] = {
         {ROUTE_EDGE, 1, NULL, NULL},        {ROUTE_PLAIN, 1, NULL, NULL},
         {ROUTE_EDGE, 2, NULL, NULL},        {ROUTE_PLAIN, 2, NULL, NULL},
@@ -591,12 +592,13 @@ struct route_plan *route_plan_common(const struct route_plan_options *o, size_t 
         {ROUTE_EDGE, 2, NULL, "1s"},        {ROUTE_PLAIN, 2, NULL, "1s"},
         {ROUTE_EDGE, 1, "source", "1s"},    {ROUTE_PLAIN, 1, "source", "1s"},
         {ROUTE_EDGE, 1, "source", NULL},    {ROUTE_PLAIN, 1, "source", NULL},
-        {ROUTE_PASSTHROUGH, 1, NULL, NULL},
+        {ROUTE_PASSTHROUGH, 1, NULL, NULL}, {ROUTE_EDGE, 1, NULL, NULL, true},
+        {ROUTE_PLAIN, 1, NULL, NULL, true},
     };
     if (i >= ARRAY_SIZE(rows)) {
         return NULL;
     }
-    char none[] = "", host[] = "h";
+    char none[] = "", host[] = "h", path[] = "/p";
     struct route_target targets[2] = {{none, 1}, {none, 1}};
     CLEANUP(json_free) struct json *annotations = json_object();
     json_set_string(annotations, PREFIX "balance", rows[i].balance);
@@ -604,7 +606,7 @@ struct route_plan *route_plan_common(const struct route_plan_options *o, size_t 
     const struct route r = {.namespace = none,
                             .name = none,
                             .host = host,
-                            .path = none,
+                            .path = rows[i].path ? path : none,
                             .targets = targets,
                             .n_targets = rows[i].targets,
                             .termination = rows[i].termination,

@@ -37,7 +37,7 @@ static void on_lost(void *ctx)
 
 /* ---- answers ---- */
 
-/* The description in "show info", which ends with ":" and a text. */
+/* The description in "show info". */
 static bool find_description(const char *p, size_t size, char *out, size_t max)
 {
     const char *at = memmem(p, size, DESCRIPTION, strlen(DESCRIPTION));
@@ -263,8 +263,8 @@ static void on_probe_info(void *ctx, const char *p, size_t size)
     struct driver *d = ctx;
     char text[sizeof d->running];
     char want[32];
-    (void) snprintf(want, sizeof want, " %llu:", (unsigned long long) d->generation);
-    if (p && find_description(p, size, text, sizeof text) && strstr(text, want)) {
+    (void) snprintf(want, sizeof want, " %llu", (unsigned long long) d->generation);
+    if (p && find_description(p, size, text, sizeof text) && str_has_suffix(text, want)) {
         driver_reload_done(d, true, NULL);
     }
     /* The connection cannot be freed within its own call. */

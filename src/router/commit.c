@@ -62,7 +62,8 @@ static void on_added(void *ctx, const char *answer, size_t size)
 static void on_certificate(void *ctx, const char *answer, size_t size)
 {
     if (answer && !has_text(answer, size, "Success") && !has_text(answer, size, "ransaction") &&
-        !has_text(answer, size, "New ") && !has_text(answer, size, "deleted")) {
+        !has_text(answer, size, "New ") && !has_text(answer, size, "already exists") &&
+        !has_text(answer, size, "deleted")) {
         refuse(ctx, "certificate", answer, size);
     }
 }

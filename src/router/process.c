@@ -22,7 +22,7 @@ static const char *first_alert(const struct strbuf *text)
 
 int haproxy_check_config(const char *program, const char *file, struct err *e)
 {
-    const char *const argv[] = {program, "-c", "-q", "-f", file, NULL};
+    const char *const argv[] = {program, "-c", "-f", file, NULL};
     struct process_spec s = PROCESS_SPEC_INIT;
     CLEANUP_STRBUF struct strbuf out = STRBUF_INIT, errout = STRBUF_INIT;
     int status;

@@ -300,7 +300,8 @@ void driver_retry(void *ctx)
         d->probe = haproxy_conn_free(d->probe);
     }
     driver_connect(d);
-    if (!d->runtime && d->step == RELOAD_NONE && haproxy_master(d->cfg.options->dir) == 0) {
+    if (!d->runtime && d->step != RELOAD_CHECK && !d->child &&
+        haproxy_master(d->cfg.options->dir) == 0) {
         struct err e;
         if (has_config(d) && start(d, &e) < 0) {
             log_error("cannot start HAProxy", "error=\"%s\"", e.text);

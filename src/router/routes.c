@@ -484,7 +484,6 @@ int routes_new(const struct routes_config *cfg, struct routes **ret, struct err 
     services_watch_add(x->services, &service_ops, x);
     if (x->namespace_selector) {
         x->namespaces = informer_set_add(x->set, "v1", "namespaces", NULL, &namespace_ops, x);
-        informer_keep_keys_only(x->namespaces);
     }
     x->routes = informer_new_in(cfg->client, cfg->loop, c->namespace, ROUTE_API, "routes", NULL,
                                 &route_ops, x);
