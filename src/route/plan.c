@@ -294,7 +294,8 @@ static int make_shape(const struct route_plan_options *o, const struct route *r,
     p->common = streq(cookie, o->cookie_name);
     size_t common_size = 0;
     if (http) {
-        if (has_cookie(r)) {
+        p->cookie = has_cookie(r);
+        if (p->cookie) {
             bool secure = r->termination != ROUTE_PLAIN && r->insecure != ROUTE_INSECURE_ALLOW;
             write_cookie(o, cookie, secure, has_path(r), &out);
         }
@@ -431,7 +432,6 @@ static void write_server_options(const struct route_plan_options *o, const struc
             strbuf_addf(out, " ssl verify required ca-file %s verifyhost %s.%s.svc", o->service_ca,
                         service, r->namespace);
         }
-        strbuf_adds(out, " sni req.hdr(host),field(1,:),lower");
     }
 }
 

@@ -82,7 +82,7 @@ struct route_plan {
     char *shape; /* Lines of the backend. */
     char shape_id[ROUTE_SHAPE_SIZE];
     bool common; /* Further backends of the shape are made before they are needed. */
-    bool passthrough;
+    bool passthrough, cookie;
     struct route_plan_entry *entries;
     size_t n_entries;
     struct route_plan_server *servers;

@@ -6,6 +6,7 @@
 #include "router/process.h"
 #include "wire/haproxy.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 LOG_MODULE("router");
@@ -24,12 +25,12 @@ void driver_disconnect(struct driver *d)
 static void on_lost(void *ctx)
 {
     struct driver *d = ctx;
-    bool silent = !d->ready;
+    bool silent = haproxy_conn_is_silent(d->runtime);
     driver_disconnect(d);
     (void) snprintf(d->state.why, sizeof d->state.why, "HAProxy does not answer");
     if (silent && ++d->silent >= SILENT_MAX && !d->stopping) {
         log_error("HAProxy does not answer; it is killed and started again");
-        haproxy_kill(d->cfg.options->dir);
+        (void) haproxy_signal(d->cfg.options->dir, SIGKILL);
         d->silent = 0;
     }
     loop_timer_arm(d->retry, RETRY_MS);
@@ -158,10 +159,23 @@ static void on_certs(void *ctx, const char *p, size_t size)
     }
 }
 
+/* While a reload ends, connections may still reach the old worker. */
+static bool is_old_worker(const struct driver *d)
+{
+    char want[32];
+    (void) snprintf(want, sizeof want, " %llu", (unsigned long long) d->loaded);
+    return d->loaded && !str_has_suffix(d->running, want);
+}
+
 static void finish(struct driver *d)
 {
     struct smap_entry *e;
     struct slot *s;
+    if (is_old_worker(d)) {
+        d->resync = true;
+        loop_timer_arm(d->retry, RETRY_MS);
+        return;
+    }
     for (size_t m = 0; m < ROUTE_N_MAPS; m++) {
         SMAP_FOREACH (e, &d->have[m]) {
             smap_set(&d->touched[m], e->key, NULL);
@@ -192,13 +206,12 @@ static void finish(struct driver *d)
     if (!driver_is_current(d, d->running) && d->begun) {
         driver_reload_soon(d);
     }
-    /* Routes whose backend is gone need another one. */
     SMAP_FOREACH (e, &d->items) {
         struct item *i = e->value;
-        if (i->plan && i->slot && !i->slot->exists && !i->pending) {
+        if (i->plan && !i->slot->exists) {
             log_warn("the backend of a route is not in HAProxy's configuration", "route=%s",
                      i->key);
-            driver_reload_soon(d);
+            driver_lose_slot(d, i);
         }
     }
     driver_serve_waiting(d);

@@ -166,10 +166,12 @@ static void remove_certificates(struct driver *d)
 
 /* ---- servers ---- */
 
-static void add_server(struct driver *d, struct slot *s, const struct route_plan_server *want)
+/* Returns whether HAProxy did not have the server. */
+static bool add_server(struct driver *d, struct slot *s, const struct route_plan_server *want)
 {
     struct server *have = smap_get(&s->servers, want->name);
-    if (!have) {
+    bool is_new = !have;
+    if (is_new) {
         have = NEW(struct server);
         smap_set(&s->servers, want->name, have);
         send(d, NULL, on_added,
@@ -191,6 +193,7 @@ static void add_server(struct driver *d, struct slot *s, const struct route_plan
     }
     have->weight = want->weight;
     have->dying = false;
+    return is_new;
 }
 
 static void add_servers(struct driver *d, struct slot *s)
@@ -198,8 +201,15 @@ static void add_servers(struct driver *d, struct slot *s)
     if (s->owner && s->owner->plan) {
         const struct route_plan *p = s->owner->plan;
         load_cas(d, p);
+        bool added = false;
         for (size_t i = 0; i < p->n_servers; i++) {
-            add_server(d, s, &p->servers[i]);
+            added = add_server(d, s, &p->servers[i]) || added;
+        }
+        /* HAProxy 2.6 computes the cookies of added servers only when the key is set. */
+        if (added && p->cookie) {
+            send(d, NULL, on_silent,
+                 xasprintf("set dynamic-cookie-key backend %s %s", s->name,
+                           d->cfg.options->cookie_key));
         }
     }
 }

@@ -194,6 +194,19 @@ static void use_plan(struct driver *d, struct item *i, struct route_plan *p, str
     driver_touch_slot(d, s);
 }
 
+void driver_lose_slot(struct driver *d, struct item *i)
+{
+    want_entries(d, i, false);
+    want_cert(d, i, false);
+    slot_release(d, i);
+    if (i->pending) {
+        i->plan = route_plan_free(i->plan);
+        return;
+    }
+    i->pending = TAKE(i->plan);
+    list_push_back(&d->waiting, &i->waiting);
+}
+
 /* Serves the pending plan; false: there is no backend for it. */
 static bool serve(struct driver *d, struct item *i)
 {
@@ -226,7 +239,7 @@ void driver_serve_waiting(struct driver *d)
     LIST_FOREACH (i, struct item, waiting, &d->waiting) {
         (void) serve(d, i);
     }
-    if (!list_is_empty(&d->waiting) && d->begun) {
+    if (!list_is_empty(&d->waiting) && d->begun && d->ready) {
         driver_reload_soon(d);
     }
 }
@@ -254,7 +267,7 @@ void driver_set(struct driver *d, const char *key, struct route_plan *p)
     i->pending = p;
     list_remove(&i->waiting);
     list_push_back(&d->waiting, &i->waiting);
-    if (d->begun && !serve(d, i)) {
+    if (d->begun && !serve(d, i) && d->ready) {
         driver_reload_soon(d);
     }
 }
@@ -264,9 +277,6 @@ void driver_begin(struct driver *d)
     d->begun = true;
     driver_serve_waiting(d);
     driver_touch(d);
-    if (!d->ready) {
-        driver_reload_soon(d);
-    }
 }
 
 /* ---- the driver ---- */
@@ -334,27 +344,24 @@ static void on_stop_step(void *ctx)
 {
     struct driver *d = ctx;
     bool late = loop_now_ms(d->cfg.loop) >= d->stop_deadline_ms;
-    if (haproxy_master(d->cfg.options->dir) != 0 && !late) {
+    if (haproxy_signal(d->cfg.options->dir, 0) > 0 && !late) {
         loop_timer_arm(d->stop_timer, STOP_STEP_MS);
         return;
     }
     if (late) {
         log_warn("HAProxy had connections when its time to stop was over; they are cut");
-        haproxy_kill(d->cfg.options->dir);
+        (void) haproxy_signal(d->cfg.options->dir, SIGKILL);
     }
     d->stopped(d->stopped_ctx);
 }
 
 void driver_stop(struct driver *d, uint64_t timeout_ms, loop_fn *done, void *ctx)
 {
-    pid_t pid = haproxy_master(d->cfg.options->dir);
     d->stopping = true;
     d->stopped = done;
     d->stopped_ctx = ctx;
     d->stop_deadline_ms = loop_now_ms(d->cfg.loop) + timeout_ms;
-    if (pid != 0) {
-        (void) kill(pid, SIGUSR1);
-    }
+    (void) haproxy_signal(d->cfg.options->dir, SIGUSR1);
     d->stop_timer = loop_timer_new(d->cfg.loop, on_stop_step, d);
     loop_timer_arm(d->stop_timer, 0);
 }

@@ -67,6 +67,7 @@ struct driver {
     unsigned silent;
     /* Reload. */
     enum reload_step step;
+    uint64_t loaded; /* The generation that the worker must have; 0: any. */
     uint64_t generation, reload_started_ms, reloaded_ms;
     char running[64]; /* The description of the running worker. */
     bool passthrough; /* The configuration has the front end for it. */
@@ -87,6 +88,9 @@ void driver_slot_settle(struct driver *d, struct slot *s); /* Frees it when it i
 void driver_touch_slot(struct driver *d, struct slot *s);
 void driver_touch(struct driver *d); /* Queues a commit. */
 void want_free(void *w);
+
+/* Makes the plan of a route wait for another backend: HAProxy has lost the present one. */
+void driver_lose_slot(struct driver *d, struct item *i);
 
 /* commit.c */
 void driver_commit(void *ctx);

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #define ANSWER_MAX (64u << 20) /* Of 50,000 routes: "show servers state" has 10 MB. */
-#define ANSWER_MS 5000
+#define ANSWER_MS 3000
 #define READ_SIZE 65536
 
 struct question {
@@ -30,7 +30,7 @@ struct haproxy_conn {
     size_t scanned; /* Bytes of 'in' that hold no prompt. */
     loop_fn *lost;
     void *ctx;
-    bool is_over;
+    bool is_over, is_silent;
 };
 
 static void drop_questions(struct haproxy_conn *r, bool report)
@@ -64,7 +64,14 @@ static void end(struct haproxy_conn *r)
 
 static void on_late(void *ctx)
 {
-    end(ctx);
+    struct haproxy_conn *r = ctx;
+    r->is_silent = true;
+    end(r);
+}
+
+bool haproxy_conn_is_silent(const struct haproxy_conn *r)
+{
+    return r->is_silent;
 }
 
 static void flush(struct haproxy_conn *r)
@@ -193,11 +200,6 @@ void haproxy_conn_send(struct haproxy_conn *r, const char *command, const char *
     if (!r->is_over && idle) {
         flush(r);
     }
-}
-
-bool haproxy_conn_is_busy(const struct haproxy_conn *r)
-{
-    return !list_is_empty(&r->questions);
 }
 
 struct haproxy_conn *haproxy_conn_free(struct haproxy_conn *r)

@@ -21,7 +21,7 @@ int haproxy_conn_open(struct loop *l, const char *path, loop_fn *lost, void *ctx
  * line.  'fn' NULL: the answer is not wanted. */
 void haproxy_conn_send(struct haproxy_conn *r, const char *command, const char *payload,
                        haproxy_conn_fn *fn, void *ctx);
-/* Whether commands wait for their answers. */
-bool haproxy_conn_is_busy(const struct haproxy_conn *r);
+/* Whether the connection ended because an answer did not come in time. */
+bool haproxy_conn_is_silent(const struct haproxy_conn *r);
 /* Commands that wait get no call. */
 struct haproxy_conn *haproxy_conn_free(struct haproxy_conn *r);

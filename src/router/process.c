@@ -95,8 +95,9 @@ int haproxy_reload(const char *dir, struct err *e)
     return kill(pid, SIGUSR2) < 0 ? err_sys(e, -errno, "signal HAProxy") : 0;
 }
 
-void haproxy_kill(const char *dir)
+size_t haproxy_signal(const char *dir, int sig)
 {
+    size_t n = 0;
     CLEANUP_FREE char *path = xasprintf("%s/haproxy.pid", dir);
     DIR *proc = opendir("/proc");
     struct dirent *entry;
@@ -104,10 +105,11 @@ void haproxy_kill(const char *dir)
         uint64_t pid;
         if (str_to_u64(entry->d_name, INT32_MAX, &pid) == 0 && pid > 1 &&
             is_haproxy_of(pid, path)) {
-            (void) kill((pid_t) pid, SIGKILL);
+            n += kill((pid_t) pid, sig) == 0;
         }
     }
     if (proc) {
         closedir(proc);
     }
+    return n;
 }

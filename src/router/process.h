@@ -16,5 +16,5 @@ int haproxy_start(const char *program, const char *dir, pid_t *ret, struct err *
 int haproxy_reload(const char *dir, struct err *e);
 /* The master of 'dir'; 0: it does not run. */
 pid_t haproxy_master(const char *dir);
-/* Kills the master of 'dir' and its workers, as they are. */
-void haproxy_kill(const char *dir);
+/* Sends the signal to the master of 'dir' and its workers; returns how many there are.  0: none. */
+size_t haproxy_signal(const char *dir, int sig);

@@ -52,30 +52,35 @@ static void new_slot_name(struct driver *d, const char *shape_id, char out[SLOT_
                     (unsigned long long) d->next_slot++);
 }
 
-/* Backends in use stay, with their servers; a shape that is common or waited for gets free ones. */
+static size_t free_backends_needed(const struct driver *d, const struct shape *shape)
+{
+    struct item *i;
+    size_t n = 0;
+    LIST_FOREACH (i, struct item, waiting, &d->waiting) {
+        n += streq(i->pending->shape_id, shape->plan->shape_id);
+    }
+    return shape->plan->common ? n + MAX(SPARE_MIN, (shape->used + n) / SPARE_PART) : n;
+}
+
+/* Backends that exist stay, with their servers: a route may take a free one during the reload.  Then
+ * come free ones of the shapes that are common or waited for. */
 static void write_backends(struct driver *d, struct strbuf *out)
 {
     struct smap_entry *e;
     SMAP_FOREACH (e, &d->slots) {
         const struct slot *s = e->value;
+        const struct shape *shape = smap_get(&d->shapes, s->shape_id);
         if (s->owner && s->owner->plan) {
             route_plan_write_backend(s->name, s->owner->plan, s->owner->plan, out);
+        } else if (s->exists && shape && shape->plan && shape->plan->common) {
+            route_plan_write_backend(s->name, shape->plan, NULL, out);
         }
     }
     SMAP_FOREACH (e, &d->shapes) {
         const struct shape *shape = e->value;
-        struct item *i;
-        size_t n = 0;
-        if (!shape->plan) {
-            continue;
-        }
-        LIST_FOREACH (i, struct item, waiting, &d->waiting) {
-            n += streq(i->pending->shape_id, e->key);
-        }
-        if (shape->plan->common) {
-            n += MAX(SPARE_MIN, (shape->used + n) / SPARE_PART);
-        }
-        for (; n > 0; n--) {
+        size_t have = list_size(&shape->free);
+        size_t n = shape->plan ? free_backends_needed(d, shape) : 0;
+        for (; n > have; n--) {
             char name[SLOT_NAME_SIZE];
             new_slot_name(d, e->key, name);
             route_plan_write_backend(name, shape->plan, NULL, out);
@@ -259,6 +264,7 @@ void driver_reload_done(struct driver *d, bool ok, const char *why)
                            (now - d->reload_started_ms) * (uint64_t) NS_PER_MS);
         log_info("HAProxy has the new configuration", "ms=%llu",
                  (unsigned long long) (now - d->reload_started_ms));
+        d->loaded = d->generation;
         d->passthrough = d->cfg.options->passthrough;
         d->resync = true;
         return;
