@@ -56,7 +56,7 @@ _tenet() {
     local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -90,6 +90,7 @@ _tenet() {
         "adm create-master-certs") command="adm create-master-certs" ;;
         "adm drain") command="adm drain" ;;
         "adm groups") command="adm groups" ;;
+        "adm import") command="adm import" ;;
         "adm manage-node") command="adm manage-node" ;;
         "adm new-project") command="adm new-project" ;;
         "adm pod-network") command="adm pod-network" ;;
@@ -98,11 +99,13 @@ _tenet() {
         "adm storage") command="adm storage" ;;
         "adm uncordon") command="adm uncordon" ;;
         "policy can-i") command="policy can-i" ;;
+        "scc why") command="scc why" ;;
+        "scc list") command="scc list" ;;
         esac
     fi
     case "$command $prev" in
     "master -c" | "master --config") values="@file" ;;
-    "master --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "master --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "master --scheduler-config") values="@file" ;;
     "master --scheduler") values="true false" ;;
     "master --workloads") values="true false" ;;
@@ -114,6 +117,7 @@ _tenet() {
     "master --tls-cert-file") values="@file" ;;
     "master --tls-key-file") values="@file" ;;
     "master --client-ca-file") values="@file" ;;
+    "master --tls-min-version") values="VersionTLS12 VersionTLS13" ;;
     "master --kubelet-certificate-authority") values="@file" ;;
     "master --kubelet-client-certificate") values="@file" ;;
     "master --kubelet-client-key") values="@file" ;;
@@ -133,12 +137,13 @@ _tenet() {
     "master --dns-isolate-projects") values="true false" ;;
     "master --log-format") values="text json" ;;
     "apiserver -c" | "apiserver --config") values="@file" ;;
-    "apiserver --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "apiserver --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "apiserver --tls") values="auto off" ;;
     "apiserver --pki-dir") values="@file" ;;
     "apiserver --tls-cert-file") values="@file" ;;
     "apiserver --tls-key-file") values="@file" ;;
     "apiserver --client-ca-file") values="@file" ;;
+    "apiserver --tls-min-version") values="VersionTLS12 VersionTLS13" ;;
     "apiserver --kubelet-certificate-authority") values="@file" ;;
     "apiserver --kubelet-client-certificate") values="@file" ;;
     "apiserver --kubelet-client-key") values="@file" ;;
@@ -157,7 +162,7 @@ _tenet() {
     "apiserver --log-format") values="text json" ;;
     "controllers -c" | "controllers --config") values="@file" ;;
     "controllers --kubeconfig") values="@file" ;;
-    "controllers --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "controllers --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "controllers --scheduler-config") values="@file" ;;
     "controllers --scheduler") values="true false" ;;
     "controllers --workloads") values="true false" ;;
@@ -172,11 +177,12 @@ _tenet() {
     "node --master-kubeconfig") values="@file" ;;
     "node --bootstrap-kubeconfig") values="@file" ;;
     "node --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
-    "node --datapath") values="ovs ebpf" ;;
+    "node --datapath") values="ovs ebpf hostgw" ;;
     "node --run-dir") values="@file" ;;
     "node --cni-conf-dir") values="@file" ;;
     "node --cni-plugins") values="portmap bandwidth portmap,bandwidth none" ;;
     "node --ebpf-without") values="tcx redirect_peer scrub ringbuf encap" ;;
+    "node --hostgw-subnet-file") values="@file" ;;
     "node --ovs-database") values="@file" ;;
     "node --ovs-run-dir") values="@file" ;;
     "node --ovs-datapath-type") values="system netdev" ;;
@@ -209,9 +215,9 @@ _tenet() {
     "csi-controller --csi-address") values="@file" ;;
     "csi-controller --kubeconfig") values="@file" ;;
     "lab -o" | "lab --output") values="json" ;;
-    "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "lab --store") values="sqlite etcd" ;;
-    "lab --datapath") values="ovs ebpf ovs,ebpf" ;;
+    "lab --datapath") values="ovs ebpf ovs,ebpf hostgw" ;;
     "lab --datapath-type") values="netdev system" ;;
     "setup check --datapath") values="ovs ebpf" ;;
     "setup master --plugin") values="ovs-subnet ovs-multitenant ovs-networkpolicy" ;;
@@ -429,6 +435,10 @@ _tenet() {
     "adm groups --blacklist") values="@file" ;;
     "adm groups -n" | "adm groups --namespace") values="@namespaces" ;;
     "adm groups --kubeconfig") values="@file" ;;
+    "adm import -f" | "adm import --filename") values="@file" ;;
+    "adm import --from-kubeconfig") values="@file" ;;
+    "adm import -n" | "adm import --namespace") values="@namespaces" ;;
+    "adm import --kubeconfig") values="@file" ;;
     "adm manage-node -n" | "adm manage-node --namespace") values="@namespaces" ;;
     "adm manage-node --kubeconfig") values="@file" ;;
     "adm new-project -n" | "adm new-project --namespace") values="@namespaces" ;;
@@ -491,20 +501,25 @@ _tenet() {
     "secrets --gitconfig") values="@file" ;;
     "secrets -n" | "secrets --namespace") values="@namespaces" ;;
     "secrets --kubeconfig") values="@file" ;;
+    "scc why -f" | "scc why --filename") values="@file" ;;
+    "scc why -n" | "scc why --namespace") values="@namespaces" ;;
+    "scc why --kubeconfig") values="@file" ;;
+    "scc list -n" | "scc list --namespace") values="@namespaces" ;;
+    "scc list --kubeconfig") values="@file" ;;
     esac
     if [[ -n $values ]]; then
         _tenet_expand "$values"
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "controllers")
         words=""
@@ -512,7 +527,7 @@ _tenet() {
         ;;
     "node")
         words="flows maps"
-        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
+        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --hostgw-subnet-file --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
         ;;
     "node flows")
         words=""
@@ -719,7 +734,7 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm")
-        words="config cordon create-master-certs drain groups manage-node new-project pod-network policy prometheus-targets storage uncordon"
+        words="config cordon create-master-certs drain groups import manage-node new-project pod-network policy prometheus-targets storage uncordon"
         options=" --help"
         ;;
     "adm config")
@@ -741,6 +756,10 @@ _tenet() {
     "adm groups")
         words="new add-users remove-users sync prune"
         options=" --sync-config --type --whitelist --blacklist --confirm --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "adm import")
+        words="openshift-sdn"
+        options=" --filename --from-kubeconfig --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm manage-node")
         words="@nodes"
@@ -837,6 +856,18 @@ _tenet() {
     "secrets")
         words="link unlink new new-dockercfg new-basicauth new-sshauth"
         options=" --for --type --docker-server --docker-username --docker-password --docker-email --username --password --prompt --ssh-privatekey --ca-cert --gitconfig --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "scc")
+        words="why list"
+        options=" --help"
+        ;;
+    "scc why")
+        words="@kinds"
+        options=" --filename --user --groups --serviceaccount --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "scc list")
+        words=""
+        options=" --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     esac
     if [[ $cur == -* || -z $words ]]; then

@@ -19,7 +19,7 @@ const struct command *const commands[] = {
     &cmd_login,    &cmd_logout,    &cmd_whoami,
     &cmd_project,  &cmd_projects,  &cmd_new_project,
     &cmd_can,      &cmd_policy,    &cmd_sa,
-    &cmd_secrets,  NULL,
+    &cmd_secrets,  &cmd_scc,       NULL,
 };
 
 /* Further names of commands, as oc has them. */

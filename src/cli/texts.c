@@ -403,6 +403,7 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-rollout.1", NULL},
     {"packaging/man/tenet-run.1", NULL},
     {"packaging/man/tenet-scale.1", NULL},
+    {"packaging/man/tenet-scc.1", NULL},
     {"packaging/man/tenet-secrets.1", NULL},
     {"packaging/man/tenet-set.1", NULL},
     {"packaging/man/tenet-setup.1", NULL},

@@ -7,7 +7,7 @@
 #include "net/kernel/rtnl.h"
 
 /* The table of datapaths. */
-static const struct datapath_ops *const kinds[] = {&datapath_ovs, &datapath_ebpf};
+static const struct datapath_ops *const kinds[] = {&datapath_ovs, &datapath_ebpf, &datapath_hostgw};
 
 static const struct datapath_ops *find_kind(const char *kind)
 {
@@ -62,10 +62,28 @@ const char *datapath_get_setting(const struct datapath_config *cfg, const char *
     return value ? value : find_setting(key)->fallback;
 }
 
+/* Routes know no project: a plug-in that keeps projects apart must not seem to be in effect. */
+static int check_plugin(const struct datapath_ops *ops, enum sdn_plugin p, struct err *e)
+{
+    if (ops->is_routed == sdn_plugin_is_routed(p)) {
+        return 0;
+    }
+    return ops->is_routed
+               ? err_set(
+                     e, -EINVAL,
+                     "networkConfig.datapath: %s: routes of the host have no VNIDs and judge no "
+                     "NetworkPolicy, so the cluster's plug-in must be %s, not %s",
+                     ops->kind, sdn_plugin_name(SDN_FLANNEL), sdn_plugin_name(p))
+               : err_set(e, -EINVAL,
+                         "networkConfig.datapath: %s: the cluster's plug-in %s needs %s", ops->kind,
+                         sdn_plugin_name(p), datapath_hostgw.kind);
+}
+
 int datapath_check(const struct datapath_config *cfg, const struct sdn_network *n, struct err *e)
 {
     int r = datapath_check_kind(cfg->kind, e);
     const struct datapath_ops *ops = find_kind(cfg->kind);
+    r = r < 0 ? r : check_plugin(ops, n->plugin, e);
     return r == 0 && ops->check ? ops->check(cfg, n, e) : r;
 }
 
@@ -171,6 +189,12 @@ void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const st
 void datapath_set_policy(struct datapath *dp, struct policy *p)
 {
     dp->ops->set_policy(dp, p);
+}
+
+void datapath_set_firewall(struct datapath *dp, uint32_t vnid, const struct firewall_block *blocks,
+                           size_t n)
+{
+    dp->ops->set_firewall(dp, vnid, blocks, n);
 }
 
 void datapath_change_service(struct datapath *dp, const struct sdn_service *old,

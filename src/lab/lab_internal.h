@@ -129,7 +129,9 @@ int node_wait_ready(struct lab *l, const char *node, struct err *e);
 int node_remove(struct lab *l, const char *node, struct err *e);
 int node_check(struct lab *l, const char *node, struct err *e); /* Whether it is in the lab. */
 int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e);
-/* Whether the node with this address has Open vSwitch, by the lab's list of datapaths. */
+/* Returns the datapath of the node with this address, by the lab's list of datapaths, as an owned
+ * text. */
+char *node_datapath(const struct lab *l, uint32_t addr);
 bool node_has_ovs(const struct lab *l, uint32_t addr);
 /* Unmounts everything that agents have mounted below the lab's directory. */
 void nodes_unmount(struct lab *l);

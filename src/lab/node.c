@@ -49,7 +49,7 @@ int node_address(struct lab *l, const char *node, uint32_t *ret, struct err *e)
     return ip && ip4_parse(ip, ret) == 0 ? 0 : err_set(e, -EINVAL, "%s: nodeIP", path);
 }
 
-bool node_has_ovs(const struct lab *l, uint32_t addr)
+char *node_datapath(const struct lab *l, uint32_t addr)
 {
     const char *list = json_path_string(l->config, "datapath", NULL);
     list = list ? list : "ovs"; /* A lab made by a version with one datapath only. */
@@ -61,7 +61,13 @@ bool node_has_ovs(const struct lab *l, uint32_t addr)
     for (unsigned i = (addr - NODE_IP_FIRST) % n; i > 0; i--) {
         p = strchr(p, ',') + 1;
     }
-    return str_has_prefix(p, "ovs");
+    return xstrndup(p, strcspn(p, ","));
+}
+
+bool node_has_ovs(const struct lab *l, uint32_t addr)
+{
+    CLEANUP_FREE char *kind = node_datapath(l, addr);
+    return streq(kind, "ovs");
 }
 
 struct node_entry {
@@ -270,6 +276,7 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
                                    "bootstrapKubeConfig: %s/bootstrap.kubeconfig\n",
                                    dir, l->dir)
                        : xasprintf("masterKubeConfig: %s/node.kubeconfig\n", l->dir);
+    CLEANUP_FREE char *datapath = node_datapath(l, addr);
     CLEANUP_FREE char *text =
         xasprintf("nodeName: %s\n"
                   "nodeIP: %s\n"
@@ -280,13 +287,14 @@ static int write_config(struct lab *l, const char *node, uint32_t addr, struct e
                   "dnsNameservers: [%s]\n"
                   "networkConfig:\n"
                   "  datapath: %s\n"
+                  "hostgw:\n"
+                  "  subnetFile: %s/subnet.env\n"
                   "ovs:\n"
                   "  database: %s/ovs/db.sock\n"
                   "  runDir: %s/ovs\n"
                   "  datapathType: %s\n",
                   node, IP4_TEXT(addr), kubeconfig, servers, run, cni, IP4_TEXT(INTERNET_IP),
-                  node_has_ovs(l, addr) ? "ovs" : "ebpf", dir, dir,
-                  json_path_string(l->config, "datapathType", NULL));
+                  datapath, run, dir, dir, json_path_string(l->config, "datapathType", NULL));
     return lab_write(l, text, e, "nodes/%s/node-config.yaml", node);
 }
 

@@ -9,6 +9,7 @@
 #include "lab/images.h"
 #include "lab/lab_internal.h"
 #include "net/kernel/netns.h"
+#include "sdn/network.h"
 
 #include <libgen.h>
 #include <stdio.h>
@@ -413,7 +414,9 @@ int lab_project_add(struct lab *l, const char *project, struct err *e)
     if (r == -EEXIST) {
         return err_set(e, r, "project %s exists already", project);
     }
-    if (r < 0 || strstr(json_path_string(l->config, "plugin", NULL), "ovs-subnet")) {
+    enum sdn_plugin plugin = SDN_SUBNET;
+    r = r < 0 ? r : sdn_plugin_parse(json_path_string(l->config, "plugin", NULL), &plugin, e);
+    if (r < 0 || !sdn_plugin_has_vnids(plugin)) {
         return r;
     }
     struct vnid_wait w = {.l = l, .project = project};

@@ -36,7 +36,8 @@ static struct json *node_status(struct lab *l, const char *node, const struct js
     json_set_string(v, "subnet", subnet ? subnet : "");
     json_set_bool(v, "ready", condition_is_true(find_named(nodes, node), "Ready"));
     json_set_int(v, "pid", node_pid(l, node));
-    json_set_string(v, "datapath", node_has_ovs(l, addr) ? "ovs" : "ebpf");
+    CLEANUP_FREE char *datapath = node_datapath(l, addr);
+    json_set_string(v, "datapath", datapath);
     json_set_bool(v, "ovsRunning", ovs_running(l, node));
     json_set(v, "netns", json_stringf("%s/%s", NETNS_DIR, ns));
     json_set(v, "config", json_stringf("%s/node-config.yaml", dir));

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "datapath/datapath.h"
 #include "datapath/ebpf/settings.h"
+#include "datapath/hostgw/settings.h"
 #include "datapath/ovs/settings.h"
 #include "dns/resolv.h"
 #include "dns/zone.h"
@@ -244,11 +245,13 @@ static const struct option_row rows[] = {
      .flag = "datapath",
      .arg = "KIND",
      .type = OPTION_CHOICE,
-     .choices = "ovs ebpf",
+     .choices = "ovs ebpf hostgw",
      MEMBER(datapath),
      .check = datapath_check_kind,
      .dflt = "ovs",
-     .help = "ovs: Open vSwitch; ebpf: programs in the kernel",
+     .help =
+         "ovs: Open vSwitch; ebpf: programs in the kernel; hostgw: routes of the hosts, for the "
+         "plug-in flannel",
      .detail = "The ovs keys have no effect with ebpf."},
     {.path = "runDir",
      .flag = "run-dir",
@@ -318,6 +321,13 @@ static const struct option_row rows[] = {
      .help = "limit of the entries of each eBPF map that the agent fills, to test what happens "
              "when a map "
              "is full"},
+    {.path = HOSTGW_SUBNET_FILE,
+     .flag = "hostgw-subnet-file",
+     .arg = "FILE",
+     .type = OPTION_FILE,
+     .set_path = set_datapath_setting,
+     .dflt = HOSTGW_SUBNET_FILE_DEFAULT,
+     .help = "flannel's file with this node's subnet, which the datapath hostgw writes"},
     {.path = OVS_DATABASE,
      .flag = "ovs-database",
      .arg = "PATH",

@@ -7,6 +7,7 @@ static const char *const names[] = {
     [SDN_SUBNET] = "redhat/openshift-ovs-subnet",
     [SDN_MULTITENANT] = "redhat/openshift-ovs-multitenant",
     [SDN_NETWORKPOLICY] = "redhat/openshift-ovs-networkpolicy",
+    [SDN_FLANNEL] = "flannel",
 };
 static_assert(ARRAY_SIZE(names) == SDN_N_PLUGINS, "a name for each plug-in");
 
@@ -14,14 +15,16 @@ int sdn_plugin_parse(const char *name, enum sdn_plugin *ret, struct err *e)
 {
     static const char vendor[] = "redhat/openshift-", kind[] = "redhat/openshift-ovs-";
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        if (streq(name, names[i]) || streq(name, names[i] + sizeof vendor - 1) ||
-            streq(name, names[i] + sizeof kind - 1)) {
+        bool has_short = str_has_prefix(names[i], kind);
+        if (streq(name, names[i]) || (has_short && (streq(name, names[i] + sizeof vendor - 1) ||
+                                                    streq(name, names[i] + sizeof kind - 1)))) {
             *ret = (enum sdn_plugin) i;
             return 0;
         }
     }
-    return err_set(e, -EINVAL, "\"%s\" is not a network plug-in: \"%s\", \"%s\" and \"%s\" are",
-                   name, names[SDN_SUBNET], names[SDN_MULTITENANT], names[SDN_NETWORKPOLICY]);
+    return err_set(
+        e, -EINVAL, "\"%s\" is not a network plug-in: \"%s\", \"%s\", \"%s\" and \"%s\" are", name,
+        names[SDN_SUBNET], names[SDN_MULTITENANT], names[SDN_NETWORKPOLICY], names[SDN_FLANNEL]);
 }
 
 const char *sdn_plugin_name(enum sdn_plugin p)

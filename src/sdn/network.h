@@ -9,9 +9,9 @@
 
 #include "base/ip.h"
 
-/* redhat/openshift-ovs-subnet, -ovs-multitenant, -ovs-networkpolicy */
-enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY };
-#define SDN_N_PLUGINS 3
+/* redhat/openshift-ovs-subnet, -ovs-multitenant, -ovs-networkpolicy; flannel */
+enum sdn_plugin { SDN_SUBNET, SDN_MULTITENANT, SDN_NETWORKPOLICY, SDN_FLANNEL };
+#define SDN_N_PLUGINS 4
 
 #define SDN_VNID_GLOBAL 0u
 /* VNID of a pod whose project has none: it and pods with VNID 0 reach each other; two pods with
@@ -77,15 +77,31 @@ static inline uint32_t sdn_gateway(const struct sdn_network *n)
     return n->local.addr + 1;
 }
 
-/* "redhat/openshift-ovs-subnet" (or "ovs-subnet", or "subnet") and the other plug-ins; -EINVAL
- * lists the accepted names. */
+/* "redhat/openshift-ovs-subnet" (or "ovs-subnet", or "subnet") and the other plug-ins, of which
+ * "flannel" has no longer form; -EINVAL lists the accepted names. */
 int sdn_plugin_parse(const char *name, enum sdn_plugin *ret, struct err *e);
-const char *sdn_plugin_name(enum sdn_plugin p); /* The "redhat/..." form. */
+const char *sdn_plugin_name(enum sdn_plugin p); /* The longest form. */
 
 /* Whether projects have NetNamespaces. */
 static inline bool sdn_plugin_has_vnids(enum sdn_plugin p)
 {
-    return p != SDN_SUBNET;
+    return p != SDN_SUBNET && p != SDN_FLANNEL;
+}
+/* Whether the hosts route packets between pods of different nodes, without a tunnel and without a
+ * switch that judges them. */
+static inline bool sdn_plugin_is_routed(enum sdn_plugin p)
+{
+    return p == SDN_FLANNEL;
+}
+/* The link of the host that has the gateway's address. */
+static inline const char *sdn_gateway_link(enum sdn_plugin p)
+{
+    return sdn_plugin_is_routed(p) ? "docker0" : "tun0";
+}
+/* Bytes that the way to another node adds to a pod's packet. */
+static inline uint32_t sdn_overhead(enum sdn_plugin p)
+{
+    return sdn_plugin_is_routed(p) ? 0 : SDN_VXLAN_OVERHEAD;
 }
 /* Whether VNIDs are compared (sdn_vnid_may_reach): under ovs-networkpolicy only policy isolates. */
 static inline bool sdn_plugin_compares_vnids(enum sdn_plugin p)

@@ -33,13 +33,13 @@ def provider(name, file, **more):
 
 
 class OAuth(Cluster):
-    def __init__(self, tmp, oauth=None, providers=None, **extra):
+    def __init__(self, tmp, oauth=None, providers=None, serving=None, **extra):
         self.users = f"{tmp}/users"
         htpasswd(self.users, "-cbB", "bob", "secret")
         htpasswd(self.users, "-bm", "ann", "sesame")
         htpasswd(self.users, "-bs", "sam", "shh")
         providers = providers or [provider("files", self.users)]
-        super().__init__(tmp, {"oauthConfig": {"identityProviders": providers, **(oauth or {})}, **extra})
+        super().__init__(tmp, {"oauthConfig": {"identityProviders": providers, **(oauth or {})}, **extra}, **(serving or {}))
         wait_for("the clients", lambda: self.ask(self.root(), "GET", f"{CLIENTS}/openshift-cli-client")[0] == 200)
 
     def root(self):

@@ -4,6 +4,7 @@
 
 #include "base/ip.h"
 #include "base/mem.h"
+#include "datapath/datapath.h"
 #include "lab/lab.h"
 #include "sdn/network.h"
 
@@ -56,14 +57,17 @@ static const struct command_option options[] = {
     {"nodes", OPT_UP, "N", "0 to 200; default: 3"},
     {"masters", OPT_UP, "N", "1 to 9, several on etcd only; default: 1"},
     {"plugin", OPT_UP, "NAME",
-     "redhat/openshift-ovs-multitenant (default), -ovs-subnet or -ovs-networkpolicy",
+     "redhat/openshift-ovs-multitenant (default), -ovs-subnet or -ovs-networkpolicy; or flannel, "
+     "which needs --datapath hostgw",
      "redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant "
-     "redhat/openshift-ovs-networkpolicy"},
+     "redhat/openshift-ovs-networkpolicy flannel"},
     {"store", OPT_UP, "NAME", "where the registry is kept: sqlite (default) or etcd",
      "sqlite etcd"},
     {"datapath", OPT_UP, "LIST",
-     "ovs (default), ebpf, or several with commas between: the nodes take them in turn",
-     "ovs ebpf ovs,ebpf"},
+     "ovs (default), ebpf, or both with a comma between: the nodes take them in turn; hostgw for "
+     "the "
+     "plug-in flannel",
+     "ovs ebpf ovs,ebpf hostgw"},
     {"datapath-type", OPT_UP, "TYPE",
      "netdev: Open vSwitch's own, works on any kernel (default); system: the kernel's, needs its "
      "module openvswitch",
@@ -119,7 +123,8 @@ static bool is_datapath_list(const char *s)
 {
     for (;;) {
         size_t n = strcspn(s, ",");
-        if (!(n == 3 && strncmp(s, "ovs", n) == 0) && !(n == 4 && strncmp(s, "ebpf", n) == 0)) {
+        CLEANUP_FREE char *kind = xstrndup(s, n);
+        if (datapath_check_kind(kind, NULL) < 0) {
             return false;
         }
         if (!s[n]) {
@@ -163,8 +168,8 @@ static int up_option(struct args *a, const char *option, const char *s)
     }
     if (streq(option, "datapath")) {
         if (!is_datapath_list(s)) {
-            return command_usage(&cmd_lab, "--datapath: \"%s\" is not ovs, ebpf or a list of them",
-                                 s);
+            return command_usage(
+                &cmd_lab, "--datapath: \"%s\" is not ovs, ebpf, hostgw or a list of them", s);
         }
         u->datapath = s;
         return 0;

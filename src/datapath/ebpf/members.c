@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "datapath/ebpf/ebpf_priv.h"
 #include "datapath/ebpf/encode.h"
-#include "datapath/ebpf/record.h"
+#include "datapath/record.h"
 
 #include <stdio.h>
 

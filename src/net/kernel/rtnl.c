@@ -645,6 +645,20 @@ int rtnl_link_set(struct rtnl *r, const struct rtnl_link_set *s, struct err *e)
     return code < 0 ? rtnl_fail(r, code, e, "change link %s", which) : 0;
 }
 
+int rtnl_bridge_set_hairpin(struct rtnl *r, int ifindex, struct err *e)
+{
+    struct ifinfomsg *ifi;
+    struct nlmsghdr *h = link_request(r, RTM_NEWLINK, 0, NULL, ifindex, &ifi);
+    struct nlattr *info = mnl_attr_nest_start(h, IFLA_LINKINFO);
+    mnl_attr_put_strz(h, IFLA_INFO_SLAVE_KIND, "bridge");
+    struct nlattr *data = mnl_attr_nest_start(h, IFLA_INFO_SLAVE_DATA);
+    mnl_attr_put_u8(h, IFLA_BRPORT_MODE, 1);
+    mnl_attr_nest_end(h, data);
+    mnl_attr_nest_end(h, info);
+    int code = rtnl_change(r, h);
+    return code < 0 ? rtnl_fail(r, code, e, "set hairpin mode of link number %d", ifindex) : 0;
+}
+
 /* ---- addresses ---- */
 
 static struct nlmsghdr *addr_request(struct rtnl *r, uint16_t type, uint16_t flags, int ifindex,
@@ -749,7 +763,7 @@ static struct nlmsghdr *route_new(struct rtnl *r, uint16_t flag, const struct rt
 {
     struct rtmsg *rtm;
     struct nlmsghdr *h = route_request(r, RTM_NEWROUTE, NLM_F_CREATE | flag, rt, &rtm);
-    rtm->rtm_protocol = RTPROT_STATIC;
+    rtm->rtm_protocol = rt->protocol ? rt->protocol : RTPROT_STATIC;
     rtm->rtm_scope = rt->gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
     rtm->rtm_type = RTN_UNICAST;
     if (rt->src) {

@@ -64,6 +64,8 @@ int rtnl_macvlan_add(struct rtnl *r, const struct rtnl_macvlan *m, struct err *e
 /* Whether the kernel has this kind of link. */
 bool rtnl_has_macvlan(struct rtnl *r);
 int rtnl_bridge_add(struct rtnl *r, const char *name, struct err *e);
+/* Lets frames leave by the bridge's port 'ifindex' by which they came (bridge(8), hairpin). */
+int rtnl_bridge_set_hairpin(struct rtnl *r, int ifindex, struct err *e);
 /* A VXLAN device whose tunnel ids and ends come from each packet's metadata ("external"); one
  * per UDP port. -EEXIST is an error here. */
 struct rtnl_vxlan {
@@ -108,6 +110,8 @@ struct rtnl_route {
     int ifindex;
     uint32_t src; /* Preferred source; 0: none */
     uint32_t mtu; /* 0: none */
+    /* RTPROT_BOOT (ip-route(8) shows no protocol) and others; 0: RTPROT_STATIC.  Input only. */
+    uint8_t protocol;
 };
 int rtnl_route_add(struct rtnl *r, const struct rtnl_route *rt, struct err *e); /* Replaces. */
 int rtnl_route_del(struct rtnl *r, const struct rtnl_route *rt, struct err *e);

@@ -8,6 +8,7 @@
 #include "net/loop/process.h"
 #include "net/loop/watchdog.h"
 #include "node/agent/agent_priv.h"
+#include "node/agent/egress.h"
 #include "node/agent/network.h"
 #include "node/agent/pod_events.h"
 #include "node/agent/services.h"
@@ -212,6 +213,7 @@ static void release(struct agent *a)
         policies_end(a->policies); /* The datapath keeps the policies that it has. */
     }
     a->policies = policies_free(a->policies);
+    agent_close_egress(a);
     resolver_free(TAKE(a->resolver));
     agent_close_services(a);
     datapath_prepared_free(a->prepared);
@@ -253,7 +255,7 @@ int agent_run(const struct node_config *cfg, const char *config_path, struct err
                       .config_path = config_path,
                       .lock_fd = -1,
                       .datapath_text = "no connection yet",
-                      .host_text = "tun0 is not there yet",
+                      .host_text = "the gateway's link is not there yet",
                       .wait_text = "the master"};
     smap_init(&a.skipped, free);
     int r = start(&a, e);

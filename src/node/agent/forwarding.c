@@ -60,7 +60,8 @@ static void on_switch_ready(void *ctx)
         return;
     }
     a->host_state = PART_PENDING;
-    snprintf(a->host_text, sizeof a->host_text, "tun0 is being looked at");
+    snprintf(a->host_text, sizeof a->host_text, "%s is being looked at",
+             sdn_gateway_link(a->net.plugin));
     if (a->phase == AGENT_RUNNING) {
         agent_keep_host_ports(a);
     }
@@ -201,5 +202,5 @@ int agent_open_forwarding(struct agent *a, const struct sdn_network *n, struct e
     a->host_sync = host_sync_new(a->loop, on_host_synced, a);
     agent_open_host_ports(a);
     agent_open_pods(a);
-    return monitor_new(a->loop, HOST_TUN, &mops, a, &a->monitor, e);
+    return monitor_new(a->loop, sdn_gateway_link(n->plugin), &mops, a, &a->monitor, e);
 }

@@ -12,8 +12,8 @@
 
 static bool is_engines(const char *link)
 {
-    static const char *const prefixes[] = {HOST_TUN, "lo",  "docker", "podman",
-                                           "virbr",  "cni", "lxc",    "lxdbr"};
+    static const char *const prefixes[] = {"tun0",  "lo",  "docker", "podman",
+                                           "virbr", "cni", "lxc",    "lxdbr"};
     for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
         if (str_has_prefix(link, prefixes[i])) {
             return true;

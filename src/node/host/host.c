@@ -118,13 +118,14 @@ static int check_addresses(struct rtnl *r, const struct sdn_network *n, int tun,
                        IP4_TEXT(n->host_ip));
     }
     err = rtnl_link_get_index(r, own->ifindex, &l, e);
-    if (err == 0 && l.mtu < n->mtu + SDN_VXLAN_OVERHEAD) {
+    uint32_t more = sdn_overhead(n->plugin);
+    if (err == 0 && l.mtu < n->mtu + more) {
         err =
             err_set(e, -EMSGSIZE,
                     "networkConfig.mtu: pods with MTU %u need %u on link %s (%s), whose MTU is %u; "
                     "at most %u is possible",
-                    n->mtu, n->mtu + SDN_VXLAN_OVERHEAD, l.name, IP4_TEXT(n->host_ip), l.mtu,
-                    l.mtu > SDN_VXLAN_OVERHEAD ? l.mtu - SDN_VXLAN_OVERHEAD : 0);
+                    n->mtu, n->mtu + more, l.name, IP4_TEXT(n->host_ip), l.mtu,
+                    l.mtu > more ? l.mtu - more : 0);
     }
     return err;
 }
@@ -142,7 +143,9 @@ static int check_routes(struct rtnl *r, const struct sdn_network *n, int tun, ch
         const struct rtnl_route *rt = &routes[i];
         const char *what;
         const struct ip4_prefix *clash = find_clash(n, rt->dst, &what);
-        if (rt->ifindex == tun || rt->dst.len == 0 || !clash) {
+        bool own = sdn_plugin_is_routed(n->plugin) && rt->gateway && clash &&
+                   rt->dst.len >= clash->len; /* A route to another node's subnet. */
+        if (rt->ifindex == tun || rt->dst.len == 0 || !clash || own) {
             continue;
         }
         if (rt->dst.len < clash->len && rt->gateway) {
@@ -216,16 +219,18 @@ int host_check(struct rtnl *r, const struct sdn_network *n, const char *own_vxla
                char ret_warning[256], struct err *e)
 {
     struct rtnl_link tun;
-    int ifindex = rtnl_link_get(r, HOST_TUN, &tun, NULL) == 0 ? tun.ifindex : -1;
+    int ifindex = rtnl_link_get(r, sdn_gateway_link(n->plugin), &tun, NULL) == 0 ? tun.ifindex : -1;
     ret_warning[0] = '\0';
     int err = check_addresses(r, n, ifindex, e);
     if (err == 0) {
         err = check_routes(r, n, ifindex, ret_warning, e);
     }
-    return err < 0 ? err : check_vxlan_port(r, n->vxlan_port, own_vxlan, e);
+    return err < 0 || sdn_plugin_is_routed(n->plugin)
+               ? err
+               : check_vxlan_port(r, n->vxlan_port, own_vxlan, e);
 }
 
-/* ---- keeping tun0 ---- */
+/* ---- keeping the gateway's link ---- */
 
 /* 'optional': no error if the kernel does not have the setting. */
 static int ensure_sysctl(const char *path, const char *value, bool optional, unsigned *changes,
@@ -248,40 +253,48 @@ static int ensure_sysctl(const char *path, const char *value, bool optional, uns
     return sysctl_set(path, value, e);
 }
 
-int host_route_loopback(unsigned *changes, struct err *e)
+static int ensure_link_sysctl(const char *family, const char *link, const char *name,
+                              const char *value, bool optional, unsigned *changes, struct err *e)
 {
-    return ensure_sysctl("net/ipv4/conf/" HOST_TUN "/route_localnet", "1", false, changes, e);
+    CLEANUP_FREE char *path = xasprintf("net/%s/conf/%s/%s", family, link, name);
+    return ensure_sysctl(path, value, optional, changes, e);
 }
 
-static int ensure_sysctls(unsigned *changes, struct err *e)
+int host_route_loopback(const struct sdn_network *n, unsigned *changes, struct err *e)
+{
+    return ensure_link_sysctl("ipv4", sdn_gateway_link(n->plugin), "route_localnet", "1", false,
+                              changes, e);
+}
+
+static int ensure_sysctls(const char *link, unsigned *changes, struct err *e)
 {
     static const struct {
-        const char *path, *value;
+        const char *family, *name, *value;
         bool optional;
     } wanted[] = {
-        {"net/ipv4/ip_forward", "1", false},
-        {"net/ipv4/conf/" HOST_TUN "/rp_filter", "0", false},
+        {"ipv4", "rp_filter", "0", false},
         /* Pods reach each other by br0; the host must not send them ICMP redirects. */
-        {"net/ipv4/conf/" HOST_TUN "/send_redirects", "0", false},
-        {"net/ipv4/conf/" HOST_TUN "/accept_redirects", "0", false},
+        {"ipv4", "send_redirects", "0", false},
+        {"ipv4", "accept_redirects", "0", false},
         /* Pods may not choose routes through the host (RFC 791, source routes) or its
          * neighbours. */
-        {"net/ipv4/conf/" HOST_TUN "/accept_source_route", "0", false},
-        {"net/ipv4/conf/" HOST_TUN "/accept_local", "0", false},
-        {"net/ipv4/conf/" HOST_TUN "/arp_accept", "0", false},
-        {"net/ipv4/conf/" HOST_TUN "/drop_gratuitous_arp", "1", true},
-        {"net/ipv4/conf/" HOST_TUN "/proxy_arp", "0", false},
-        {"net/ipv4/conf/" HOST_TUN "/bc_forwarding", "0", true},
+        {"ipv4", "accept_source_route", "0", false},
+        {"ipv4", "accept_local", "0", false},
+        {"ipv4", "arp_accept", "0", false},
+        {"ipv4", "drop_gratuitous_arp", "1", true},
+        {"ipv4", "proxy_arp", "0", false},
+        {"ipv4", "bc_forwarding", "0", true},
         /* The pod network has no IPv6.  If another program enables it, the settings above hold
          * until the next check. */
-        {"net/ipv6/conf/" HOST_TUN "/disable_ipv6", "1", true},
-        {"net/ipv6/conf/" HOST_TUN "/accept_ra", "0", true},
-        {"net/ipv6/conf/" HOST_TUN "/accept_redirects", "0", true},
-        {"net/ipv6/conf/" HOST_TUN "/accept_source_route", "0", true},
+        {"ipv6", "disable_ipv6", "1", true},
+        {"ipv6", "accept_ra", "0", true},
+        {"ipv6", "accept_redirects", "0", true},
+        {"ipv6", "accept_source_route", "0", true},
     };
-    int err = 0;
+    int err = ensure_sysctl("net/ipv4/ip_forward", "1", false, changes, e);
     for (size_t i = 0; err == 0 && i < ARRAY_SIZE(wanted); i++) {
-        err = ensure_sysctl(wanted[i].path, wanted[i].value, wanted[i].optional, changes, e);
+        err = ensure_link_sysctl(wanted[i].family, link, wanted[i].name, wanted[i].value,
+                                 wanted[i].optional, changes, e);
     }
     return err;
 }
@@ -304,7 +317,8 @@ static int ensure_address(struct rtnl *r, const struct sdn_network *n, int tun, 
     }
     if (err == 0 && !there) {
         *changes += 1;
-        err = rtnl_addr_add(r, tun, want, true, e);
+        /* A routed network needs the kernel's route to the local pods, and no wider one. */
+        err = rtnl_addr_add(r, tun, want, !sdn_plugin_is_routed(n->plugin), e);
     }
     return err;
 }
@@ -351,17 +365,18 @@ static int ensure_routes(struct rtnl *r, const struct sdn_network *n, int tun, u
 int host_apply(const struct sdn_network *n, unsigned *ret_changes, struct err *e)
 {
     CLEANUP(rtnl_close) struct rtnl *r = NULL;
+    const char *link = sdn_gateway_link(n->plugin);
     struct rtnl_link tun;
     unsigned changes = 0;
     int err = rtnl_open(&r, e);
     if (err == 0) {
-        err = rtnl_link_get(r, HOST_TUN, &tun, e);
+        err = rtnl_link_get(r, link, &tun, e);
     }
     if (err == 0) {
-        err = ensure_sysctls(&changes, e);
+        err = ensure_sysctls(link, &changes, e);
     }
     if (err == 0 && !(tun.flags & IFF_UP)) {
-        struct rtnl_link_set up = RTNL_LINK_SET_INIT(HOST_TUN);
+        struct rtnl_link_set up = RTNL_LINK_SET_INIT(link);
         up.up = 1;
         changes++;
         err = rtnl_link_set(r, &up, e);
@@ -369,7 +384,7 @@ int host_apply(const struct sdn_network *n, unsigned *ret_changes, struct err *e
     if (err == 0) {
         err = ensure_address(r, n, tun.ifindex, &changes, e);
     }
-    if (err == 0) {
+    if (err == 0 && !sdn_plugin_is_routed(n->plugin)) {
         err = ensure_routes(r, n, tun.ifindex, &changes, e);
     }
     *ret_changes = changes;

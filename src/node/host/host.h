@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host under the pod network: checks before the agent touches anything, and the gateway's
- * address, the routes and the settings of tun0, which the agent maintains.
+ * address, the routes and the settings of its link, which the agent maintains: tun0, or docker0 of
+ * the plug-in flannel, whose routes are the datapath's.
  *
  * Everything is compared with what the kernel reports, and only the difference is applied.
  * Calls block for a few netlink exchanges; they work in the network namespace of the calling
@@ -9,8 +10,6 @@
 
 #include "net/kernel/rtnl.h"
 #include "sdn/network.h"
-
-#define HOST_TUN "tun0"
 
 /* Whether this process may do an agent's work: CAP_NET_ADMIN and CAP_SYS_ADMIN. -EPERM: the error
  * names the missing ones. */
@@ -26,9 +25,9 @@ int host_check(struct rtnl *r, const struct sdn_network *n, const char *own_vxla
 /* Whether the text of /proc/net/udp or udp6 has a socket bound to 'port'. */
 bool host_udp_port_taken(const char *text, uint16_t port);
 
-/* Lets packets from the host's loopback to a pod's host port leave by tun0 (ip-sysctl,
- * route_localnet). */
-int host_route_loopback(unsigned *changes, struct err *e);
+/* Lets packets from the host's loopback to a pod's host port leave by the gateway's link
+ * (ip-sysctl, route_localnet). */
+int host_route_loopback(const struct sdn_network *n, unsigned *changes, struct err *e);
 
-/* Configures tun0 (which must exist) for 'n'; '*ret_changes' counts the changes made. */
+/* Configures the gateway's link (which must exist) for 'n'; '*ret_changes' counts the changes. */
 int host_apply(const struct sdn_network *n, unsigned *ret_changes, struct err *e);

@@ -133,7 +133,7 @@ static void work(void *ctx)
         h->result = host_apply(&h->job_net, &h->host_changes, &h->error);
     }
     if (h->result == 0 && (h->n_job_ports || h->job_node_ports)) {
-        h->result = host_route_loopback(&h->host_changes, &h->error);
+        h->result = host_route_loopback(&h->job_net, &h->host_changes, &h->error);
     }
     if (h->result == 0) {
         forget_changed(h);
@@ -205,6 +205,14 @@ static void done(void *ctx)
     h->fn(h->ctx, result, text);
 }
 
+/* Only the rules of a routed network name the other nodes. */
+static struct sdn_remote *clone_remotes(const struct sdn_network *n)
+{
+    return sdn_plugin_is_routed(n->plugin) && n->n_remotes
+               ? xmemdup(n->remotes, n->n_remotes * sizeof *n->remotes)
+               : NULL;
+}
+
 static void look(void *ctx)
 {
     struct host_sync *h = ctx;
@@ -214,7 +222,9 @@ static void look(void *ctx)
     }
     h->busy = true;
     h->job_rules_only = h->rules_only;
+    free(h->job_net.remotes);
     h->job_net = h->net;
+    h->job_net.remotes = clone_remotes(&h->net);
     free(h->job_ports);
     h->job_ports = h->n_ports ? xmemdup(h->ports, h->n_ports * sizeof *h->ports) : NULL;
     h->n_job_ports = h->n_ports;
@@ -253,6 +263,8 @@ struct host_sync *host_sync_free(struct host_sync *h)
 {
     if (h) {
         assert(!h->busy && list_is_empty(&h->waiters));
+        free(h->net.remotes);
+        free(h->job_net.remotes);
         free(h->ports);
         free(h->job_ports);
         free(h->had_ports);
@@ -266,9 +278,11 @@ struct host_sync *host_sync_free(struct host_sync *h)
 
 static void set(struct host_sync *h, const struct sdn_network *n, bool rules_only)
 {
+    struct sdn_remote *remotes = clone_remotes(n);
+    free(h->net.remotes);
     h->net = *n;
-    h->net.remotes = NULL;
-    h->net.n_remotes = 0;
+    h->net.remotes = remotes;
+    h->net.n_remotes = remotes ? n->n_remotes : 0;
     h->set = true;
     h->rules_only = rules_only;
     h->was_whole = false;

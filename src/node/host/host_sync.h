@@ -22,7 +22,8 @@ struct host_sync *host_sync_free(struct host_sync *h);
  * forwarded without them; they do not depend on the datapath.  Errors are reported after
  * host_sync_set. */
 void host_sync_begin(struct host_sync *h, const struct sdn_network *n);
-/* Sets the network to maintain (copied, without remotes); compares at once. */
+/* Sets the network to maintain (copied); compares at once.  The other nodes matter only to the
+ * rules of a routed plug-in. */
 void host_sync_set(struct host_sync *h, const struct sdn_network *n);
 /* Sets the ports of the host that lead to pods (takes them over); compares at once.  Calls 'done'
  * (unless NULL) when the rules are in effect, or with the error; after an error it tries again. */

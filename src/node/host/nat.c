@@ -46,6 +46,9 @@ static void write_ports(const struct sdn_network *n, const struct nat_port *port
         return;
     }
     CLEANUP_FREE char *gateway = xstrdup(IP4_TEXT(sdn_gateway(n)));
+    /* No datapath translates the packets of a routed network's pods. */
+    const char *except = sdn_plugin_is_routed(n->plugin) ? "" : "iifname != \"" NAT_TUN "\" ";
+    const char *link = sdn_gateway_link(n->plugin);
     strbuf_adds(out, "\tchain host_ports {\n");
     for (size_t i = 0; i < n_ports; i++) {
         write_port(&ports[i], out);
@@ -54,8 +57,7 @@ static void write_ports(const struct sdn_network *n, const struct nat_port *port
                 "\t}\n"
                 "\tchain prerouting {\n"
                 "\t\ttype nat hook prerouting priority dstnat; policy accept;\n"
-                "\t\tiifname != \"" NAT_TUN
-                "\" ip daddr != %s fib daddr type local jump host_ports\n"
+                "\t\t%sip daddr != %s fib daddr type local jump host_ports\n"
                 "\t}\n"
                 "\tchain output {\n"
                 "\t\ttype nat hook output priority -100; policy accept;\n"
@@ -63,9 +65,9 @@ static void write_ports(const struct sdn_network *n, const struct nat_port *port
                 "\t}\n"
                 "\tchain postrouting_host_ports {\n"
                 "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"
-                "\t\toifname \"" NAT_TUN "\" ct status dnat ip saddr 127.0.0.0/8 masquerade\n"
+                "\t\toifname \"%s\" ct status dnat ip saddr 127.0.0.0/8 masquerade\n"
                 "\t}\n",
-                gateway, gateway);
+                except, gateway, gateway, link);
 }
 
 /* The kernel accepts an ICMP error from any sender: "fragmentation needed" about an echo request
@@ -74,16 +76,15 @@ static void write_ports(const struct sdn_network *n, const struct nat_port *port
  * know. The chain comes after connection tracking and before address translation, so it sees what
  * the pod sent, for the node and for others. No pod is a router, so none has a reason to send a
  * redirect. */
-static void write_icmp_errors(const char *cluster, struct strbuf *out)
+static void write_icmp_errors(const char *link, const char *cluster, struct strbuf *out)
 {
     strbuf_addf(out,
                 "\tchain prerouting_icmp {\n"
                 "\t\ttype filter hook prerouting priority mangle; policy accept;\n"
-                "\t\tiifname \"" NAT_TUN
-                "\" meta l4proto icmp ct state invalid counter name forged-icmp drop\n"
-                "\t\tiifname \"" NAT_TUN
-                "\" icmp type { destination-unreachable, source-quench, redirect, "
-                "time-exceeded, parameter-problem } jump icmp_errors\n"
+                "\t\tiifname \"%s\" meta l4proto icmp ct state invalid counter name forged-icmp "
+                "drop\n"
+                "\t\tiifname \"%s\" icmp type { destination-unreachable, source-quench, "
+                "redirect, time-exceeded, parameter-problem } jump icmp_errors\n"
                 "\t}\n"
                 "\tchain icmp_errors {\n"
                 "\t\ticmp type redirect counter name forged-icmp drop\n"
@@ -91,7 +92,56 @@ static void write_icmp_errors(const char *cluster, struct strbuf *out)
                 "\t\tct state related ct reply ip saddr %s accept\n"
                 "\t\tcounter name forged-icmp drop\n"
                 "\t}\n",
-                cluster, cluster);
+                link, link, cluster, cluster);
+}
+
+/* The addresses of the nodes, which send to pods for themselves and for clients of services. */
+static void write_peers(const struct sdn_network *n, struct strbuf *out)
+{
+    strbuf_addf(out, "\tset nodes {\n\t\ttype ipv4_addr\n\t\telements = { %s",
+                IP4_TEXT(n->host_ip));
+    for (size_t i = 0; i < n->n_remotes; i++) {
+        strbuf_addf(out, ", %s", IP4_TEXT(n->remotes[i].host_ip));
+    }
+    strbuf_adds(out, " }\n\t}\n");
+}
+
+/* The rules of a routed network.  Packets between pods of different nodes come and go by the host's
+ * own links, so a pod's address as source proves nothing there; from the local pods it must be one
+ * of this node's.  A machine that is no node does not get to pods through this host unless a pod
+ * began.  Two pods of this node see each other's packets on the bridge: an answer to a translated
+ * packet would not pass the translation again, so the endpoint answers to the host. */
+static void write_routed(const struct sdn_network *n, const char *cluster, struct strbuf *out)
+{
+    const char *link = sdn_gateway_link(n->plugin);
+    CLEANUP_FREE char *local = xstrdup(PREFIX_TEXT(n->local));
+    write_peers(n, out);
+    strbuf_addf(out,
+                "\tchain prerouting_raw {\n"
+                "\t\ttype filter hook prerouting priority raw; policy accept;\n"
+                "\t\tiifname \"%s\" ip daddr 127.0.0.0/8 counter name loopback drop\n"
+                "\t\tiifname \"%s\" ip saddr != %s counter name spoofed drop\n"
+                "\t\tiifname != { \"%s\", \"lo\" } ip saddr %s counter name spoofed drop\n"
+                "\t}\n",
+                link, link, local, link, local);
+    write_icmp_errors(link, cluster, out);
+    strbuf_addf(out,
+                "\tchain forward {\n"
+                "\t\ttype filter hook forward priority filter; policy accept;\n"
+                "\t\tiifname \"%s\" ct state invalid counter name invalid drop\n"
+                "\t\tct state established,related accept\n"
+                "\t\tct status dnat accept\n"
+                "\t\tip saddr %s accept\n"
+                "\t\tip saddr @nodes accept\n"
+                "\t\toifname \"%s\" counter name inbound drop\n"
+                "\t\tip daddr %s counter name bypass drop\n"
+                "\t}\n"
+                "\tchain postrouting {\n"
+                "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"
+                "\t\tip saddr %s ip daddr != %s oifname != \"%s\" masquerade\n"
+                "\t\tip saddr %s ip daddr %s ct status dnat masquerade\n"
+                "\t}\n",
+                link, cluster, link, cluster, cluster, cluster, link, local, local);
 }
 
 void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, size_t n_ports,
@@ -109,6 +159,12 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
                      "table ip tenet {\n");
     for (enum nat_drop d = 0; d < NAT_N_DROPS; d++) {
         strbuf_addf(out, "\tcounter %s {\n\t}\n", nat_drop_name(d));
+    }
+    if (sdn_plugin_is_routed(n->plugin)) {
+        write_routed(n, cluster, out);
+        write_ports(n, ports, n_ports, out);
+        strbuf_adds(out, "}\n");
+        return;
     }
 
     /* Tunnel packets are for br0 and need no connection tracking.  Pods may not send any: such a
@@ -131,7 +187,7 @@ void nat_write_rules(const struct sdn_network *n, const struct nat_port *ports, 
                 "\t\tudp dport %u notrack\n"
                 "\t}\n",
                 port, cluster, port, port);
-    write_icmp_errors(cluster, out);
+    write_icmp_errors(NAT_TUN, cluster, out);
     strbuf_addf(out,
                 "\tchain input {\n"
                 "\t\ttype filter hook input priority filter; policy accept;\n"

@@ -196,7 +196,7 @@ static void labs_are_told_what_is_typed(void **state)
          "tenet lab --help\n"},
         {"lab up -o json --nodes 1", 0, "<up lab: 1 nodes...", "begun\n"},
         {"lab up --datapath x", 2, "",
-         "tenet lab: --datapath: \"x\" is not ovs, ebpf or a list of..."},
+         "tenet lab: --datapath: \"x\" is not ovs, ebpf, hostgw or..."},
         {"lab up --store x", 2, "", "tenet lab: --store: \"x\" is not sqlite or etcd; see..."},
         {"lab up --name a-b", 2, "",
          "tenet lab: --name: \"a-b\" is not a name; see tenet lab --help\n"},

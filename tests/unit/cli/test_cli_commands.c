@@ -43,8 +43,8 @@ static void wrong_usage_is_told(void **state)
          "tenet lab: --nodes: \"x\" is not a number from 0 to 200; see tenet lab --help\n"},
         {"lab up --plugin x", 2, "",
          "tenet lab: --plugin: \"x\" is not a network plug-in: \"redhat/openshift-ovs-subnet\", "
-         "\"redhat/openshift-ovs-multitenant\" and \"redhat/openshift-ovs-networkpolicy\" are; see "
-         "tenet lab --help\n"},
+         "\"redhat/openshift-ovs-multitenant\", \"redhat/openshift-ovs-networkpolicy\" and "
+         "\"flannel\" are; see tenet lab --help\n"},
         {"lab up --cluster-network x", 2, "",
          "tenet lab: --cluster-network: \"x\" is not an IPv4 CIDR such as 10.128.0.0/14; see tenet "
          "lab --help\n"},

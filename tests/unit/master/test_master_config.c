@@ -424,8 +424,8 @@ static void wrong_files_are_refused_with_the_key(void **state)
         {"networkConfig: {mtu: 100}", "networkConfig.mtu: 100 is not in 576-65536"},
         {"networkConfig: {networkPluginName: none}",
          "networkConfig.networkPluginName: \"none\" is not a network plug-in: "
-         "\"redhat/openshift-ovs-subnet\", \"redhat/openshift-ovs-multitenant\" and "
-         "\"redhat/openshift-ovs-networkpolicy\" are"},
+         "\"redhat/openshift-ovs-subnet\", \"redhat/openshift-ovs-multitenant\", "
+         "\"redhat/openshift-ovs-networkpolicy\" and \"flannel\" are"},
         {"networkConfig: {clusterNetworks: []}",
          "networkConfig.clusterNetworks: must be a list of networks"},
         {"networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16}]}",
@@ -628,7 +628,8 @@ static void flags_of_openshift_start_stand_for_keys(void **state)
     assert_string_equal(c.tls, "auto");
     assert_string_equal(c.storage_path, "/var/lib/x/registry.db");
     assert_string_equal(c.dns.bind_address, "127.0.0.1:8053");
-    assert_int_equal(c.findings.n, 2);
+    assert_string_equal(c.cors_origins[0], "localhost");
+    assert_int_equal(c.findings.n, 1);
     assert_int_equal(options_set_flag(&master_options, &c, "etcd", "http://e:2379", &e), 0);
     assert_string_equal(c.storage_backend, "etcd");
     assert_int_equal(options_set_flag(&master_options, &c, "listen", "0.0.0.0:1", &e), -EINVAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "datapath/ebpf/record.h"
+#include "datapath/record.h"
 
 #include "base/mem.h"
 #include "net/loop/process.h"
