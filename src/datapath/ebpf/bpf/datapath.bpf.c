@@ -36,8 +36,13 @@ INLINE int route(struct packet_ctx *ctx, __u32 vnid)
     if (LIKELY(pod)) {
         return deliver(ctx, pod, vnid);
     }
-    if (!r && ctx->entry == FROM_POD && firewall_denies(ctx, vnid)) {
-        return DROPPED(EBPF_FIREWALL_DENIED);
+    if (!r && ctx->entry == FROM_POD) {
+        if (is_blocked_metadata(ctx)) {
+            return REFUSED(EBPF_METADATA, PROHIBITED);
+        }
+        if (firewall_denies(ctx, vnid)) {
+            return DROPPED(EBPF_FIREWALL_DENIED);
+        }
     }
     if (!r || r->kind == EBPF_GATEWAY) {
         return to_host(ctx);
