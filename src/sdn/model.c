@@ -208,7 +208,8 @@ static struct model_verdict to_remote(const struct model_node *n, const struct m
     return (struct model_verdict){.action = MODEL_TUNNEL,
                                   .remote = r->host_ip,
                                   .tunnel_id = r->has_fixed_vnid ? r->fixed_vnid : vnid,
-                                  .eth_dst = p->eth_dst};
+                                  .eth_dst =
+                                      r->has_fixed_vnid ? mac_from_ip4(p->ip.dst) : p->eth_dst};
 }
 
 /* Routes a packet of a pod, or of the host by its own address, whose source was checked and has
