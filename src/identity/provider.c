@@ -6,17 +6,9 @@
 #include "identity/kinds.h"
 
 static const struct identity_kind *const kinds[] = {
-    &identity_allow_all,
-    &identity_basic_auth,
-    &identity_deny_all,
-    &identity_github,
-    &identity_gitlab,
-    &identity_google,
-    &identity_htpasswd,
-    &identity_keystone,
-    &identity_ldap,
-    &identity_openid,
-    NULL,
+    &identity_allow_all, &identity_basic_auth, &identity_deny_all,       &identity_github,
+    &identity_gitlab,    &identity_google,     &identity_htpasswd,       &identity_keystone,
+    &identity_ldap,      &identity_openid,     &identity_request_header, NULL,
 };
 
 void identity_attempt_cancel(struct identity_attempt *a)

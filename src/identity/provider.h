@@ -90,16 +90,19 @@ struct identity_kind {
                                          const struct identity_redirect *r,
                                          const struct http_exchange *x, identity_fn *fn, void *ctx);
     /* A person by the headers of a request: 0 with 'ret' filled; -ENOENT: the request has none of
-     * the headers; -EACCES: it has, but does not come from a trusted proxy. */
+     * the headers; -EACCES: it has, but does not come from a trusted proxy, or they contradict each
+     * other; -ENODATA: it comes from a trusted proxy, which names nobody. */
     int (*headers)(struct identity_provider *p, const struct http_exchange *x, struct identity *ret,
                    struct err *e);
-    /* For 'headers': whether a certificate that its authority signed may open a connection, so that
-     * the server asks for it: the PEM text of the authority, borrowed.  NULL: none. */
+    /* For 'headers': the PEM text, borrowed, of the authority of proxies' certificates, for
+     * tls_server_config.proxy_cas. */
     const char *(*client_ca)(const struct identity_provider *p);
     /* Where a browser, or a client that understands challenges, is sent instead of a page of this
      * server: 'url' is the whole URL of the request.  -ENOENT: nowhere. */
     int (*proxy_login)(struct identity_provider *p, const char *url, bool challenge,
                        struct strbuf *ret, struct err *e);
+    /* For 'proxy_login': the keys of 'provider' that must be there with challenge and with login. */
+    const char *challenge_key, *login_key;
 };
 
 /* The kind of that name; NULL: there is none. */

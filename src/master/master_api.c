@@ -160,7 +160,14 @@ static int use_oauth(struct master_api *m, const struct master_config *c, struct
         given[strlen(given) - 1] = '\0';
     }
     struct oauth_settings cfg = {&c->oauth, given ? given : own};
-    return json_count(c->oauth.providers) ? apiserver_set_oauth(m->apiserver, &cfg, e) : 0;
+    CLEANUP_FREE const char **proxies = NULL;
+    int r = json_count(c->oauth.providers) ? apiserver_set_oauth(m->apiserver, &cfg, e) : 0;
+    if (r == 0 && m->tls) {
+        (void) apiserver_proxy_cas(m->apiserver, &proxies);
+        r = master_tls_set_proxies(m->tls, proxies, e);
+        r = r < 0 ? (err_prefix(e, "oauthConfig.identityProviders"), r) : 0;
+    }
+    return r;
 }
 
 void master_api_reload_oauth(struct master_api *m, const struct master_config *c)
@@ -186,6 +193,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
         .addresses = &m->cfg.host->addresses.rules,
         .admission_disabled = (const char *const *) c->disabled_admission,
         .default_node_selector = c->node_selector,
+        .routing_subdomain = c->routing_subdomain,
         .project_request_message = c->project_message,
         .project_request_template = c->project_template,
         .pod_security_exempt = {(const char *const *) c->exempt_users,
@@ -193,7 +201,11 @@ static int serve(struct master_api *m, int fd, struct err *e)
                                 (const char *const *) c->exempt_runtime_classes},
         .limit_secret_references = c->limit_secret_references,
         .blocks = &c->blocks,
-        .node_selector_blacklist = (const char *const *) c->node_label_blacklist,
+        .admission = &c->admission,
+        .node_selector_blacklist =
+            (const char *const *) (c->node_label_blacklist ? c->node_label_blacklist
+                                                           : c->admission.node_labels),
+        .cors_origins = (const char *const *) c->cors_origins,
         .security = master_security_of_api(m->security),
         .ready = registry_ready,
         .ctx = m};

@@ -34,6 +34,22 @@ static int list_networks(struct netconf_host_net **ret, size_t *ret_n, struct er
     return 0;
 }
 
+/* OpenShift's rule for clusters with several masters, which a store in etcd allows.  Tenet's
+ * masters allocate by transactions and need no such rule; a master of OpenShift that takes over
+ * does. */
+#define RULED_INGRESS_ADDRESSES 256
+
+static void warn_of_ingress_rule(const struct master_config *c, const struct service_ranges *r)
+{
+    if (!r->has_ingress || !streq_null(c->storage_backend, "etcd") ||
+        prefix_size(r->ingress) < RULED_INGRESS_ADDRESSES) {
+        return;
+    }
+    log_warn("OpenShift's rules SING-04 and HA-09 ask for fewer than 256 ingress addresses with "
+             "several masters; Tenet allocates from any range",
+             "networkConfig.ingressIPNetworkCIDR=%s", PREFIX_TEXT(r->ingress));
+}
+
 int master_host_read(const struct master_config *c, bool open, struct master_host *ret,
                      struct err *e)
 {
@@ -50,6 +66,7 @@ int master_host_read(const struct master_config *c, bool open, struct master_hos
         log_warn("services of type LoadBalancer get no address: the default "
                  "networkConfig.ingressIPNetworkCIDR is in use by other networks");
     }
+    warn_of_ingress_rule(c, &ret->services);
     master_addresses_fill(&ret->addresses, c, &ret->services, ret->ip, open, nets, n);
     return 0;
 }

@@ -19,6 +19,9 @@ struct tls_context *master_tls_context(const struct master_tls *t);
 /* Reads the files again, after renewing those that are due; on failure
  * the previous ones stay in use. */
 int master_tls_reload(struct master_tls *t, struct err *e);
+/* The authorities of proxies from now on (tls_server_config.proxy_cas, copied); on failure the
+ * previous ones stay in use. */
+int master_tls_set_proxies(struct master_tls *t, const char *const *cas, struct err *e);
 
 /* Reads the API server's certificate for nodes; PEM, owned.  Without one nothing is filled. */
 int master_tls_kubelet_client(const struct master_tls *t, struct apiserver_kubelets *ret,

@@ -30,6 +30,7 @@ static const char *const cause_names[] = {
     [MODEL_SERVICE_NO_ENDPOINTS] = "service-without-endpoints",
     [MODEL_SERVICE_IDLE] = "service-idle",
     [MODEL_FORGED_ERROR] = "forged-error",
+    [MODEL_FIREWALL_DENIED] = "egress-firewall",
 };
 static_assert(ARRAY_SIZE(cause_names) == MODEL_N_CAUSES, "a name for each cause");
 
@@ -212,6 +213,26 @@ static struct model_verdict to_remote(const struct model_node *n, const struct m
                                       r->has_fixed_vnid ? mac_from_ip4(p->ip.dst) : p->eth_dst};
 }
 
+/* DNS of this node is allowed, whatever the egress firewall says. */
+static bool is_own_dns(const struct model_node *n, const struct model_packet *p)
+{
+    bool has_ports = (p->ip.proto == 6 || p->ip.proto == MODEL_PROTO_UDP) && !p->ip.later_fragment;
+    return has_ports && p->ip.dst == n->net->host_ip && p->ip.dst_port == 53;
+}
+
+static struct model_verdict to_outside(const struct model_node *n, const struct model_packet *p,
+                                       uint32_t vnid)
+{
+    for (size_t i = 0; i < n->n_firewalls && !is_own_dns(n, p); i++) {
+        const struct model_firewall *f = &n->firewalls[i];
+        size_t rule = firewall_find(f->rules, f->n_rules, p->ip.dst);
+        if (f->vnid == vnid && rule < f->n_rules && !f->rules[rule].allow) {
+            return drop(MODEL_FIREWALL_DENIED);
+        }
+    }
+    return to_host(n, p);
+}
+
 /* Routes a packet of a pod, or of the host by its own address, whose source was checked and has
  * this VNID. */
 static struct model_verdict route(const struct model_node *n, const struct model_packet *p,
@@ -229,7 +250,7 @@ static struct model_verdict route(const struct model_node *n, const struct model
     if (in_cluster(n->net, p->ip.dst)) {
         return to_remote(n, p, vnid);
     }
-    return to_host(n, p);
+    return to_outside(n, p, vnid);
 }
 
 /* ---- services ---- */

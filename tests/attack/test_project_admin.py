@@ -191,6 +191,111 @@ def test_no_binding_gives_more_than_the_administrator_has(c):
         c.admin("DELETE", f"{path}/swap")
 
 
+def rules_beyond():
+    """Rules that no administrator of a project has, and so can give nobody."""
+    def rule(group, resources, *verbs, **more):
+        return {"apiGroups": [group], "resources": resources.split(), "verbs": list(verbs), **more}
+    group = "rbac.authorization.k8s.io"
+    return [escalations.EVERYTHING, rule("", "nodes", "get"), rule("", "*", "get"), rule("*", "pods", "get"), rule("", "pods", "*"),
+            rule("", "pods/*", "get"), rule("", "pods/status", "patch"), rule("", "namespaces", "update"), rule("", "users", "impersonate"),
+            rule("", "resourcequotas", "update"), rule("", "services/nodeports", "create"), rule("", "endpoints/restricted", "create"),
+            rule(group, "roles", "escalate"), rule(group, "roles", "bind"), rule(group, "clusterroles", "bind"),
+            rule(group, "clusterroles", "bind", resourceNames=["cluster-admin"]), rule(group, "clusterroles", "get"),
+            rule("security.openshift.io", "securitycontextconstraints", "use", resourceNames=["privileged"]),
+            rule("oauth.openshift.io", "oauthclients", "get"), {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+
+
+@pytest.fixture
+def crew(c):
+    """A role that red's administrator made and gave to friend."""
+    rbac = f"{RBAC}/namespaces/red"
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+    c.ask(c.ada, "POST", f"{rbac}/roles", {"metadata": {"name": "crew"}, "rules": [rule]}, want=201)
+    c.ask(c.ada, "POST", f"{rbac}/rolebindings",
+          {**escalations.binding("crew", kind="Role", user="friend"), "metadata": {"name": "crew"}}, want=201)
+    yield rule
+    for what in ("rolebindings", "roles"):
+        c.ask(c._admin, "DELETE", f"{rbac}/{what}/crew")
+
+
+def test_no_role_gives_more_than_the_administrator_has(c, crew):
+    friend = c.user("friend")
+    wait_for("the role of the project's administrator", lambda: c.ask(friend, "GET", f"{RED}/pods")[0] == 200)
+    table = []
+    for root, version in ((RBAC, "rbac.authorization.k8s.io/v1"), ("/apis/authorization.openshift.io/v1", "authorization.openshift.io/v1"),
+                          ("/oapi/v1", "v1")):
+        roles = f"{root}/namespaces/red/roles"
+        for i, rule in enumerate(rules_beyond()):
+            both, role = [crew, rule], {"apiVersion": version, "kind": "Role"}
+            table += [(f"{root}: create {i}", "POST", roles, {"metadata": {"name": "x"}, "rules": both}),
+                      (f"{root}: dry run {i}", "POST", f"{roles}?dryRun=All", {"metadata": {"name": "x"}, "rules": both}),
+                      (f"{root}: put {i}", "PUT", f"{roles}/crew", {"metadata": {"name": "crew"}, "rules": both}),
+                      (f"{root}: merge {i}", "PATCH", f"{roles}/crew", {"rules": both}, MERGE),
+                      (f"{root}: JSON {i}", "PATCH", f"{roles}/crew", [{"op": "add", "path": "/rules/0", "value": rule}], JSON_PATCH),
+                      (f"{root}: apply {i}", "PATCH", f"{roles}/crew?fieldManager=x&force=true",
+                       {**role, "metadata": {"name": "crew"}, "rules": both}, APPLY),
+                      (f"{root}: apply a new one {i}", "PATCH", f"{roles}/x?fieldManager=x",
+                       {**role, "metadata": {"name": "x"}, "rules": both}, APPLY)]
+    assert refused(c, c.ada, table) == []
+    assert c.admin("GET", f"{RBAC}/namespaces/red/roles/crew")["rules"] == [crew]
+    # What the administrator has may be given, by the same ways.
+    more = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
+    c.ask(c.ada, "PATCH", f"{RBAC}/namespaces/red/roles/crew", [{"op": "add", "path": "/rules/-", "value": more}], headers=JSON_PATCH,
+          want=200)
+    wait_for("the wider role", lambda: c.ask(friend, "GET", f"{RED}/configmaps/own")[0] == 200)
+    assert c.ask(friend, "GET", f"{RED}/secrets")[0] == 403
+
+
+def test_a_label_makes_no_role_of_a_project_part_of_another(c):
+    """Only ClusterRoles are aggregated: a Role with the label gives the role edit nothing, and no ClusterRole is red's to write."""
+    roles = f"{RBAC}/namespaces/red/roles"
+    label = {"rbac.authorization.k8s.io/aggregate-to-edit": "true", "rbac.authorization.k8s.io/aggregate-to-view": "true"}
+    rule = {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["rolebindings"], "verbs": ["list"]}
+    before = c.admin("GET", f"{RBAC}/clusterroles/edit")["rules"]
+    c.ask(c.ada, "POST", roles, {"metadata": {"name": "gather", "labels": label}, "rules": [rule]}, want=201)
+    try:
+        assert c.ask(c.ada, "POST", roles, {"metadata": {"name": "y"}, "aggregationRule": {"clusterRoleSelectors": [{}]},
+                                            "rules": []})[0] in (201, 400, 422)
+        sly = c.ask(c._admin, "GET", f"{roles}/y")[1]
+        assert not sly.get("rules") and "aggregationRule" not in sly
+        # The control: the same label on a ClusterRole is followed, by the same controller.
+        c.admin("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "gathered", "labels": label}, "rules": [
+            {"apiGroups": ["x.io"], "resources": ["widgets"], "verbs": ["list"]}]}, 201)
+        wait_for("the ClusterRole to be gathered", lambda: c.admin("GET", f"{RBAC}/clusterroles/edit")["rules"] != before)
+        assert rule not in c.admin("GET", f"{RBAC}/clusterroles/edit")["rules"]
+        assert c.ask(c.ed, "GET", f"{RBAC}/namespaces/red/rolebindings")[0] == 403
+    finally:
+        c.ask(c._admin, "DELETE", f"{RBAC}/clusterroles/gathered")
+        for name in ("gather", "y"):
+            c.ask(c._admin, "DELETE", f"{roles}/{name}")
+
+
+def test_roles_made_by_others_are_no_way_to_more(c):
+    """A Role of red with more than its administrator has, and a binding of the cluster's administrator that waits for a Role."""
+    rbac = f"{RBAC}/namespaces/red"
+    c.role("red", "big", {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]})
+    c.admin("POST", f"{rbac}/rolebindings", {**escalations.binding("future", kind="Role", user="friend"),
+                                             "metadata": {"name": "future"}}, 201)
+    try:
+        bind = {**escalations.binding("big", kind="Role", user="ada"), "metadata": {"name": "x"}}
+        label = {"metadata": {"labels": {"rbac.authorization.k8s.io/aggregate-to-admin": "true"}}}
+        big = c.admin("GET", f"{rbac}/roles/big")["rules"]
+        assert refused(c, c.ada, [
+            ("bind it", "POST", f"{rbac}/rolebindings", bind),
+            ("label it", "PATCH", f"{rbac}/roles/big", label, MERGE),
+            ("add to it", "PATCH", f"{rbac}/roles/big", [{"op": "add", "path": "/rules/-", "value": {
+                "apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}}], JSON_PATCH),
+            ("copy it", "POST", f"{rbac}/roles", {"metadata": {"name": "copy"}, "rules": big}),
+            ("the Role that is awaited", "POST", f"{rbac}/roles", {"metadata": {"name": "future"}, "rules": big})]) == []
+        assert c.admin("GET", f"{rbac}/roles/big")["rules"] == big
+        # What changes no right is allowed, and so is taking a right away.
+        c.ask(c.ada, "PATCH", f"{rbac}/roles/big", {"metadata": {"annotations": {"note": "x"}}}, headers=MERGE, want=200)
+        c.ask(c.ada, "DELETE", f"{rbac}/roles/big", want=200)
+    finally:
+        c.ask(c._admin, "DELETE", f"{rbac}/rolebindings/future")
+        c.ask(c._admin, "DELETE", f"{rbac}/roles/big")
+
+
 def test_bindings_made_by_others_cannot_be_widened(c):
     """A binding of red to a role that its administrator lacks: it may be removed, but no friend be added."""
     path = f"{RBAC}/namespaces/red/rolebindings"

@@ -403,6 +403,47 @@ def test_process_sees_the_end_of_its_input_when_the_client_is_killed(world, tran
     wait_for("the process to end", lambda: not runs())
 
 
+def oauth_token(world, **spec):
+    """A token of the administrator sue: its kubeconfig, and the path of its object."""
+    text = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=")
+    name = "sha256~" + base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+    if world.kubectl("get", "users.user.openshift.io", "sue", check=False).returncode:
+        world.create({"apiVersion": "user.openshift.io/v1", "kind": "User", "metadata": {"name": "sue"}})
+        world.create({"apiVersion": "oauth.openshift.io/v1", "kind": "OAuthClient", "metadata": {"name": "streams"}, "grantMethod": "auto"})
+        world.kubectl("create", "rolebinding", "sue", "-n", "red", "--clusterrole=cluster-admin", "--user=sue")
+    uid = world.kubectl("get", "users.user.openshift.io", "sue", "-o", "jsonpath={.metadata.uid}").stdout
+    world.create({"apiVersion": "oauth.openshift.io/v1", "kind": "OAuthAccessToken", "metadata": {"name": name}, "userName": "sue",
+                  "userUID": uid, "clientName": "streams", "redirectURI": "https://c/", "scopes": ["user:full"], "expiresIn": 3600, **spec})
+    file = world.folder / f"{name}.kubeconfig"
+    file.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{world.port}", "certificate-authority": world.ca[0]}}],
+        "users": [{"name": "u", "user": {"token": f"sha256~{text}"}}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
+    return file, f"/apis/oauth.openshift.io/v1/oauthaccesstokens/{name}"
+
+
+@pytest.mark.parametrize("end", ["deleted", "expired"])
+def test_streams_end_with_their_token(world, transport, end):
+    """exec and logs by an OAuth token: the client and the process in the container see the end when the token is gone."""
+    mark = secrets.token_hex(6)
+    user, path = oauth_token(world, **({"expiresIn": 8} if end == "expired" else {}))
+    exec_ = world.popen(*world.kubectl_argv("exec", "-i", "-n", "red", "one", "--", "sh", "-c", f"echo begun; cat; : {mark}", user=user),
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=transport)
+    logs = world.popen(*world.kubectl_argv("logs", "-f", "-n", "red", "one", user=user), stdout=subprocess.PIPE,
+                       stderr=subprocess.DEVNULL, env=transport)
+    assert exec_.stdout.readline() == b"begun\n" and logs.stdout.readline()
+
+    def runs():
+        return subprocess.run(["pgrep", "-f", f"^sh -c echo begun; cat.*{mark}"], stdout=subprocess.DEVNULL).returncode == 0
+    assert runs()
+    if end == "deleted":
+        assert exec_.poll() is None and logs.poll() is None
+        assert world.api("DELETE", path)[0] == 200
+    wait_for("the streams to end", lambda: exec_.poll() is not None and logs.poll() is not None)
+    wait_for("the process to end", lambda: not runs())
+    exec_.stdin.close()
+
+
 def test_attach_to_a_container_with_input(world, transport):
     name = f"att-{secrets.token_hex(3)}"
     world.pod(name, c={"command": ["sh", "-c", "while read x; do echo got $x; done"], "stdin": True})

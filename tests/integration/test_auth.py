@@ -23,8 +23,8 @@ CSR = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 class Cluster(Master):
     """A master, and users of it."""
 
-    def __init__(self, tmp, extra=None):
-        super().__init__(tmp, extra=extra, pkiDir=tmp + "/pki")
+    def __init__(self, tmp, extra=None, **serving):
+        super().__init__(tmp, extra=extra, pkiDir=tmp + "/pki", **serving)
         self.ca = str(self.pki / "ca.crt"), str(self.pki / "ca.key")
 
     def user(self, name, *groups):
@@ -544,7 +544,13 @@ def test_project_administrators_cannot_escalate(c):
         'rolebindings.rbac.authorization.k8s.io "x" is forbidden: user "jane" (groups=["system:authenticated"]) is '
         'attempting to grant RBAC permissions not currently held:\n{APIGroups:["*"], Resources:["*"], Verbs:["*"]}')
     assert c.ask(jane, "POST", path, binding("x", "nosuch"))[0] == 404
-    assert c.ask(jane, "POST", f"{RBAC}/namespaces/red/roles", {"metadata": {"name": "r"}, "rules": []})[0] == 403
+    # Roles of the project: with what the administrator has, and nothing else.
+    roles = f"{RBAC}/namespaces/red/roles"
+    c.ask(jane, "POST", roles, {"metadata": {"name": "readers"}, "rules": [pods("get")]}, want=201)
+    answer = c.ask(jane, "POST", roles, {"metadata": {"name": "big"}, "rules": [{**pods("get"), "resources": ["nodes"]}]}, want=403)
+    assert answer["message"].startswith(
+        'roles.rbac.authorization.k8s.io "big" is forbidden: user "jane" (groups=["system:authenticated"]) is '
+        'attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["nodes"], Verbs:["get"]}')
     # With "bind" and "escalate" it may be more.
     c.role("red", "helper", {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
                              "verbs": ["bind"], "resourceNames": ["cluster-admin"]})
@@ -570,6 +576,20 @@ def test_project_administrators_cannot_escalate(c):
                               "verbs": ["escalate"]})
     c.bind(None, "escalate", "escalate", user="jim")
     c.ask(jim, "POST", f"{RBAC}/clusterroles", body, want=201)
+
+
+def test_everybody_reads_what_the_project_openshift_shares(c):
+    """The role shared-resource-viewer: templates of the project openshift, for all authenticated users, and nothing else there."""
+    jane = c.user("jane")
+    templates = "/apis/template.openshift.io/v1/namespaces/openshift/templates"
+    wait_for("the project openshift", lambda: c.ask(jane, "GET", templates)[0] == 200)
+    c.admin("POST", templates, {"metadata": {"name": "own"}, "objects": []}, 201)
+    assert c.ask(jane, "GET", f"{templates}/own", want=200)["metadata"]["name"] == "own"
+    for method, path, body in (("POST", templates, {"metadata": {"name": "x"}, "objects": []}), ("DELETE", f"{templates}/own", None),
+                               ("GET", "/api/v1/namespaces/openshift/secrets", None), ("GET", "/api/v1/namespaces/openshift/pods", None),
+                               ("GET", templates.replace("/openshift/", "/kube-system/"), None)):
+        assert c.ask(jane, method, path, body)[0] == 403, (method, path)
+    assert c.ask(None, "GET", templates)[0] == 403
 
 
 def test_cluster_roles_gather_rules_by_labels(c):

@@ -176,3 +176,70 @@ def test_the_constraints_of_openshift_4_are_there_for_those_who_are_given_them(c
     assert made["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     adds = {"containers": [{"name": "c", "image": "i", "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}]}
     c.ask(ann, "POST", pods, pod("c", **adds), want=403)
+
+
+def test_a_user_is_told_which_constraints_admit_a_pod_and_why_others_do_not(c):
+    """`tenet scc why`: for the user and the account, as admission decides; `tenet scc list` has the order."""
+    c.namespace("red")
+    c.bind("red", "jane", "admin", user="jane")
+
+    def tenet(*args, user="jane"):
+        return run([TENET, *args, "--kubeconfig", c.pki / "admin.kubeconfig", "-n", "red", "--as", user], check=False)
+
+    def file(name, obj):
+        (c.dir / name).write_text(json.dumps(obj))
+        return c.dir / name
+    wait_for("the right of jane", lambda: create(c, pod("plain"), "jane").returncode == 0)
+    r = tenet("scc", "why", "plain")
+    assert (r.returncode, r.stderr) == (0, ""), r
+    assert r.stdout.startswith("The pod was admitted by restricted.\nPod/plain for you and service account default:\n\n")
+    rows = [line.split(maxsplit=2) for line in r.stdout.splitlines()[3:]]
+    assert rows[0] == ["CONSTRAINTS", "ADMIT", "REASON"]
+    assert ["anyuid", "no", "not usable by user or serviceaccount"] in rows
+    assert rows[-1] == ["restricted", "yes", "the first that fits decides"]
+    root = file("root.json", pod("root", hostNetwork=True, containers=[
+        {"name": "c", "image": "i", "securityContext": {"runAsUser": 0, "privileged": True}}]))
+    r = tenet("scc", "why", "-f", root)
+    assert (r.returncode, r.stderr) == (1, ""), r
+    assert "Pod/root for you and service account default:" in r.stdout and " yes " not in r.stdout
+    for text in ("spec.hostNetwork: Invalid value: true: Host network is not allowed to be used",
+                 "spec.containers[0].securityContext.runAsUser: Invalid value: 0: must be in the ranges: [",
+                 "spec.containers[0].securityContext.privileged: Invalid value: true: Privileged containers are not allowed"):
+        assert text in r.stdout, r.stdout
+    assert r.stdout.endswith("    tenet adm policy add-scc-to-user SCC -z default -n red\n")
+    # The reasons are those of the refusal.
+    refusal = create(c, json.loads(root.read_text()), "jane").stderr
+    for line in r.stdout.splitlines()[3:-5]:
+        reason = line.split(maxsplit=2)[-1] if not line.startswith(" ") else line.strip()
+        assert reason in refusal, (reason, refusal)
+    # What is advised helps: the account may, and so may its controller; another user alone may not.
+    assert run([TENET, "adm", "policy", "add-scc-to-user", "privileged", "-z", "default", "-n", "red", "--kubeconfig",
+                c.pki / "admin.kubeconfig"], check=False).returncode == 0
+    wait_for("the constraints", lambda: tenet("scc", "why", "-f", root).returncode == 0)
+    assert create(c, json.loads(root.read_text()), "jane").returncode == 0
+    assert tenet("scc", "why", "root").stdout.startswith("The pod was admitted by privileged.\n")
+    spec = json.loads(root.read_text())["spec"]
+    deployment = file("deployment.json", {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
+            "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": spec}}})
+    r = tenet("scc", "why", "-f", deployment)
+    assert r.returncode == 0 and r.stdout.startswith("Deployment/web for service account default:\n"), r
+    r = tenet("scc", "why", "-f", deployment, "-z", "builder")
+    assert r.returncode == 1 and "for service account builder:" in r.stdout, r
+    r = tenet("scc", "why", "-f", root, "-u", "joe", "-z", "builder")
+    assert r.returncode == 1 and "Pod/root for user joe and service account builder:" in r.stdout, r
+    # One that is required is the only one that is tried.
+    pinned = pod("pinned")
+    pinned["metadata"]["annotations"] = {"openshift.io/required-scc": "anyuid"}
+    r = tenet("scc", "why", "-f", file("pinned.json", pinned))
+    assert r.returncode == 1 and "anyuid" in r.stdout and "restricted" not in r.stdout, r
+    for words, text in ((("why",), "a pod, KIND/NAME or --filename is needed"), (("why", "nosuch"), "NotFound"),
+                        (("why", "configmaps/kube-root-ca.crt"), "is no pod and has no template of pods"),
+                        (("list", "x"), "x"), (("list",), "Forbidden")):
+        r = tenet("scc", *words)
+        assert r.returncode and text in r.stderr, (words, r)
+    r = tenet("scc", "list", user="system:admin")
+    assert r.returncode == 0, r
+    assert [line.split()[0] for line in r.stdout.splitlines()] == [
+        "NAME", "anyuid", "restricted-v2", "restricted", "nonroot-v2", "nonroot", "hostmount-anyuid", "hostnetwork-v2", "hostnetwork",
+        "hostaccess", "privileged"]

@@ -535,6 +535,7 @@ def test_masters_that_are_killed_neither_leak_nor_double_addresses():
             wait_for("it to be one again", lambda: addresses(masters[0], "default", "kubernetes") == (living, set()))
             masters[1].kill(signal.SIGTERM)
             assert addresses(masters[0], "default", "kubernetes") == (rest, set())
+            assert "SING-04" not in masters[0].text()  # the range is small
         finally:
             for m in masters:
                 m.kill(signal.SIGTERM)
@@ -614,6 +615,7 @@ def test_a_registry_that_others_wrote_is_put_right_and_told_of():
             code, answer = master.call("POST", SERVICES, service("thief", {"clusterIP": "172.30.0.9"}))
             assert code == 422 and "already allocated" in answer["message"]
             assert master.call("POST", SERVICES, service("heir", {"clusterIP": "172.30.0.8"}))[0] == 201
+            assert "SING-04 and HA-09" in master.text() and "ingressIPNetworkCIDR=172.29.0.0/16" in master.text()
         finally:
             if master:
                 master.kill(signal.SIGTERM)

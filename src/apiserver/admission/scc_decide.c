@@ -114,6 +114,21 @@ static void add_text(struct scc_answer *a, const char *text)
     }
 }
 
+/* Adds a reason of the constraints to the list of refusals, which ends with their entry or with
+ * that of the constraints before. */
+static void list_reason(struct scc_answer *a, const struct scc *s, const char *reason)
+{
+    struct json *last = json_at(a->refusals, json_count(a->refusals) - 1);
+    if (!a->refusals) {
+        return;
+    }
+    if (!last || !streq(json_get_text(last, "name"), scc_name(s))) {
+        last = json_append(a->refusals, json_object());
+        json_set_string(last, "name", scc_name(s));
+    }
+    json_append(json_ensure_array(last, "reasons"), json_string(reason));
+}
+
 static bool has_cause(const struct api_causes *c, const struct api_cause *cause)
 {
     bool found = false;
@@ -128,9 +143,10 @@ static void add_causes(struct scc_answer *a, const struct scc *s, struct api_cau
 {
     for (size_t i = 0; i < causes->n; i++) {
         struct api_cause *cause = &causes->list[i];
-        CLEANUP_FREE char *text =
-            xasprintf("provider %s: %s: %s", scc_name(s), cause->field, cause->message);
+        CLEANUP_FREE char *reason = xasprintf("%s: %s", cause->field, cause->message);
+        CLEANUP_FREE char *text = xasprintf("provider %s: %s", scc_name(s), reason);
         add_text(a, text);
+        list_reason(a, s, reason);
         if (a->causes.n < API_MAX_CAUSES && !has_cause(&a->causes, cause)) {
             a->causes.list =
                 grow(a->causes.list, &a->causes.cap, a->causes.n + 1, sizeof(*a->causes.list));
@@ -144,6 +160,7 @@ static void add_forbidden(struct scc_answer *a, const struct scc *s, const char 
 {
     CLEANUP_FREE char *text = xasprintf("provider \"%s\": Forbidden: %s", scc_name(s), why);
     add_text(a, text);
+    list_reason(a, s, why);
 }
 
 /* ---- one after another ---- */
@@ -169,6 +186,7 @@ static bool fits(const struct scc_question *q, const struct scc *s, const struct
     struct err e = {0};
     if (scc_provider_init(&p, s, q->ns, annotations, &e) < 0) {
         add_text(a, e.text);
+        list_reason(a, s, e.text);
         return false;
     }
     CLEANUP(json_free) struct json *pod = copy_of(q->pod);
@@ -224,6 +242,7 @@ static const struct scc *find(const struct scc_set *set, const char *name)
 void scc_ask(const struct scc_question *q, struct scc_answer *ret)
 {
     const struct json *annotations = json_path(q->project, "metadata", "annotations", NULL);
+    ret->refusals = q->lists ? json_array() : NULL;
     refresh(q->set);
     const struct scc *first = find(q->set, q->only ? q->only : q->first);
     if (first) {
@@ -244,6 +263,7 @@ void scc_ask(const struct scc_question *q, struct scc_answer *ret)
 void scc_answer_done(struct scc_answer *a)
 {
     json_free(a->spec);
+    json_free(a->refusals);
     strbuf_done(&a->text);
     api_causes_done(&a->causes);
     *a = (struct scc_answer) SCC_ANSWER_INIT;

@@ -34,6 +34,7 @@ struct scc_question {
     enum scc_mode mode;
     const char *first; /* The name of constraints that are tried before the others; NULL: none. */
     const char *only;  /* The name of the only constraints that are tried; NULL: all are. */
+    bool lists;        /* The answer has a list of refusals. */
 };
 
 /* The answer; SCC_ANSWER_INIT before use. */
@@ -43,6 +44,9 @@ struct scc_answer {
     struct json *spec;    /* The spec of the pod, filled in; owned. */
     struct strbuf text;   /* Why each of the constraints before does not fit: "ERROR, ERROR". */
     struct api_causes causes;
+    /* An array of {"name": of the constraints, "reasons": [lines]}, one for each of the constraints
+     * before; owned; NULL: the question does not ask for it. */
+    struct json *refusals;
 };
 #define SCC_ANSWER_INIT     \
     {                       \

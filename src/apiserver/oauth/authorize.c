@@ -56,8 +56,8 @@ static bool takes_challenges(const struct oauth_server *s)
     return false;
 }
 
-/* Sends the client to a proxy that authenticates, if a provider names one. */
-static bool go_to_proxy(struct oauth_request *f, bool challenge)
+/* Sends a client that takes challenges to a proxy that authenticates, if a provider names one. */
+static bool go_to_proxy(struct oauth_request *f)
 {
     struct oauth_server *s = f->s;
     CLEANUP_STRBUF struct strbuf again = STRBUF_INIT, url = STRBUF_INIT;
@@ -65,8 +65,8 @@ static bool go_to_proxy(struct oauth_request *f, bool challenge)
     write_again(&f->params, NULL, &again);
     for (size_t i = 0; i < s->n_providers; i++) {
         const struct oauth_provider *p = &s->providers[i];
-        if ((challenge ? p->challenge : p->login) && p->provider->kind->proxy_login &&
-            p->provider->kind->proxy_login(p->provider, again.data, challenge, &url, NULL) == 0) {
+        if (p->challenge && p->provider->kind->proxy_login &&
+            p->provider->kind->proxy_login(p->provider, again.data, true, &url, NULL) == 0) {
             web_redirect(f, url.data);
             return true;
         }
@@ -85,7 +85,7 @@ static void challenge(struct oauth_request *f)
         web_text(f, 401, "");
         return;
     }
-    if (go_to_proxy(f, true)) {
+    if (go_to_proxy(f)) {
         return;
     }
     if (takes_challenges(s)) {
@@ -110,9 +110,7 @@ static void nobody(struct oauth_request *f)
     }
     CLEANUP_STRBUF struct strbuf again = STRBUF_INIT;
     write_again(&f->params, NULL, &again);
-    if (!go_to_proxy(f, false)) {
-        login_begin(f, again.data);
-    }
+    login_begin(f, again.data);
 }
 
 /* ---- whether the person lets the client ---- */
@@ -166,29 +164,54 @@ static void checked(struct oauth_request *f, const char *error)
     }
 }
 
+static void proved_by_proxy(struct oauth_request *f, const char *error)
+{
+    if (!error) {
+        log_info("login", "user=\"%s\" provider=\"%s\"", f->user, f->provider_name);
+        known(f);
+    } else {
+        web_text(f, 403, page_error_text(error));
+    }
+}
+
 /* Finds the person by headers of a trusted proxy.  Whether it went on. */
 static bool by_headers(struct oauth_request *f)
 {
+    static struct log_limit limit;
     struct oauth_server *s = f->s;
+    bool is_proxy = false;
     for (f->provider = 0; f->provider < s->n_providers; f->provider++) {
         struct identity_provider *p = s->providers[f->provider].provider;
         struct identity id = {0};
-        if (p->kind->headers && p->kind->headers(p, f->x, &id, NULL) == 0) {
+        struct err e = {0};
+        int r = p->kind->headers ? p->kind->headers(p, f->x, &id, &e) : -ENOENT;
+        if (r == 0) {
             map_take(f, &id);
-            map_identity(f, checked);
+            map_identity(f, proved_by_proxy);
             return true;
+        }
+        if (r != -ENOENT) {
+            log_limited(&limit, LOG_WARN, "headers of a request name nobody",
+                        "provider=\"%s\" peer=%s reason=\"%s\"", s->providers[f->provider].name,
+                        http_peer(f->x), e.text);
+            is_proxy |= http_peer_proxy(f->x) != NULL;
         }
     }
     f->provider = 0;
-    return false;
+    if (is_proxy) {
+        /* Another redirect to the proxy would lead here again. */
+        web_text(f, 403, "The proxy has not named a user.\n");
+    }
+    return is_proxy;
 }
 
 static void find_person(struct oauth_request *f)
 {
+    if (by_headers(f)) {
+        return;
+    }
     if (session_read(f)) {
         known(f);
-    } else if (by_headers(f)) {
-        return;
     } else if (oauth_basic_parse(http_header(f->x, "authorization"), false, &f->username,
                                  &f->password) == 0) {
         login_check(f, checked);
@@ -200,7 +223,8 @@ static void find_person(struct oauth_request *f)
 void authorize_handle(struct oauth_request *f)
 {
     CLEANUP_STRBUF struct strbuf problems = STRBUF_INIT;
-    int r = objects_client(f->s, oauth_param_text(&f->params, "client_id"), &f->client, &problems);
+    int r =
+        objects_client_asks(f->s, oauth_param_text(&f->params, "client_id"), &f->client, &problems);
     if (r < 0) {
         if (problems.size) {
             log_warn("a service account cannot be an OAuth client",

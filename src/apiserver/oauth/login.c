@@ -226,6 +226,23 @@ static bool has_page(const struct oauth_provider *p)
     return p->login && p->provider->kind->redirect;
 }
 
+/* The page is that of a proxy, which names the person in headers when the browser comes back. */
+static bool has_proxy(const struct oauth_provider *p)
+{
+    return p->login && p->provider->kind->proxy_login;
+}
+
+static void go_to_proxy(struct oauth_request *f, struct identity_provider *p, const char *then)
+{
+    CLEANUP_FREE char *again = xasprintf("%s%s", f->s->issuer, then);
+    CLEANUP_STRBUF struct strbuf url = STRBUF_INIT;
+    if (p->kind->proxy_login(p, again, false, &url, NULL) < 0) {
+        web_error(f, 403, "not_configured");
+        return;
+    }
+    web_redirect(f, url.data);
+}
+
 static char *callback_of(const struct oauth_server *s, size_t provider)
 {
     CLEANUP_STRBUF struct strbuf b = STRBUF_INIT;
@@ -327,7 +344,7 @@ static void choose(struct oauth_request *f, const char *then)
     struct json *list = json_ensure_array(data, "Providers");
     for (size_t i = 0; i < f->s->n_providers; i++) {
         const struct oauth_provider *p = &f->s->providers[i];
-        if (has_form(p) || has_page(p)) {
+        if (has_form(p) || has_page(p) || has_proxy(p)) {
             struct json *item = json_append(list, json_object());
             CLEANUP_STRBUF struct strbuf url = STRBUF_INIT;
             strbuf_adds(&url, then);
@@ -339,24 +356,41 @@ static void choose(struct oauth_request *f, const char *then)
     web_page(f, 200, PAGE_PROVIDERS, data, NULL);
 }
 
+/* The number of providers that a person can choose, only the one of the name 'wanted' unless it is
+ * ""; '*ret_first' is the first of them. */
+static size_t count_usable(const struct oauth_server *s, const char *wanted, size_t *ret_first)
+{
+    size_t n = 0;
+    for (size_t i = s->n_providers; i-- > 0;) {
+        const struct oauth_provider *p = &s->providers[i];
+        bool usable = has_form(p) || has_page(p) || has_proxy(p);
+        if (usable && (!*wanted || streq(wanted, s->providers[i].name))) {
+            n++;
+            *ret_first = i;
+        }
+    }
+    return n;
+}
+
+bool login_leaves_server(const struct oauth_server *s)
+{
+    size_t first = 0;
+    return count_usable(s, "", &first) == 1 && !s->always_select && !has_form(&s->providers[first]);
+}
+
 void login_begin(struct oauth_request *f, const char *then)
 {
     struct oauth_server *s = f->s;
     const char *wanted = oauth_param_text(&f->params, "idp");
-    size_t n = 0, first = 0;
-    for (size_t i = s->n_providers; i-- > 0;) {
-        bool usable = has_form(&s->providers[i]) || has_page(&s->providers[i]);
-        if (usable && (!*wanted || streq(wanted, s->providers[i].name))) {
-            n++;
-            first = i;
-        }
-    }
+    size_t first = 0, n = count_usable(s, wanted, &first);
     if (n == 0) {
         web_error(f, 403, "not_configured");
     } else if (!*wanted && (n > 1 || s->always_select)) {
         choose(f, then);
     } else if (has_page(&s->providers[first])) {
         go_to_provider(f, first, then);
+    } else if (has_proxy(&s->providers[first])) {
+        go_to_proxy(f, s->providers[first].provider, then);
     } else {
         CLEANUP_STRBUF struct strbuf url = STRBUF_INIT;
         page_url(s, first, then, &url);

@@ -94,6 +94,21 @@ static int read_secrets(const char *path, struct seal_ring *ring, struct err *e)
 
 /* ---- configuration ---- */
 
+/* A proxy to which clients are sent needs a URL. */
+static int check_proxy_urls(const struct identity_kind *k, const struct json *v, struct err *e)
+{
+    const struct {
+        const char *use, *key;
+    } urls[] = {{"challenge", k->challenge_key}, {"login", k->login_key}};
+    for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
+        if (urls[i].key && json_get_bool(json_get(v, urls[i].use), false) &&
+            !*json_get_text(json_get(v, "provider"), urls[i].key)) {
+            return err_set(e, -EINVAL, "%s: must be given with %s", urls[i].key, urls[i].use);
+        }
+    }
+    return 0;
+}
+
 int oauth_check_config(const struct oauth_config *c, struct err *e)
 {
     for (size_t i = 0; i < json_count(c->providers); i++) {
@@ -105,6 +120,7 @@ int oauth_check_config(const struct oauth_config *c, struct err *e)
                            "identityProviders[%zu].provider.kind: \"%.80s\" is not known", i, kind);
         }
         int r = k->check(provider, e);
+        r = r < 0 ? r : check_proxy_urls(k, json_at(c->providers, i), e);
         if (r < 0) {
             return err_prefix(e, "identityProviders[%zu].provider", i), r;
         }
@@ -258,6 +274,25 @@ int oauth_server_reload(struct oauth_server *s, const struct oauth_settings *cfg
     clients_changed(s);
     log_info("identity providers read again", "providers=%zu", s->n_providers);
     return 0;
+}
+
+size_t oauth_server_proxy_cas(const struct oauth_server *s, const char ***ret)
+{
+    const char **list = xcalloc(s->n_providers + 1, sizeof *list);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_providers; i++) {
+        const struct identity_provider *p = s->providers[i].provider;
+        const char *ca = p->kind->client_ca ? p->kind->client_ca(p) : NULL;
+        bool known = !ca;
+        for (size_t k = 0; !known && k < n; k++) {
+            known = streq(list[k], ca);
+        }
+        if (!known) {
+            list[n++] = ca;
+        }
+    }
+    *ret = list;
+    return n;
 }
 
 struct oauth_server *oauth_server_free(struct oauth_server *s)

@@ -35,4 +35,7 @@ int oauth_server_new(struct apiserver *a, const struct oauth_settings *cfg,
 /* Reads the configuration again; on failure the previous one stays in force.  Logins under way at a
  * provider end with a failure. */
 int oauth_server_reload(struct oauth_server *s, const struct oauth_settings *cfg, struct err *e);
+/* The authorities of proxies' certificates, for tls_server_config.proxy_cas: '*ret', which NULL
+ * ends, is owned, and its texts are borrowed until the next reload.  Their number. */
+size_t oauth_server_proxy_cas(const struct oauth_server *s, const char ***ret);
 struct oauth_server *oauth_server_free(struct oauth_server *s);

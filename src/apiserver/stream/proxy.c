@@ -8,6 +8,7 @@
 #include "apiserver/request/flow.h"
 #include "apiserver/request/respond.h"
 #include "apiserver/stream/stream_priv.h"
+#include "base/timeutil.h"
 #include "net/stream/splice.h"
 #include "wire/http1.h"
 
@@ -15,6 +16,7 @@
 
 #define CONNECT_MS 10000
 #define ANSWER_MS 300000
+#define TICK_MS 1000 /* Between checks whether tokens have ended. */
 #define MAX_PROXIED 1000
 #define MAX_OF_NAMESPACE 100
 #define HTTP_PORT 80
@@ -554,7 +556,9 @@ void handle_proxy(struct request *q, struct outcome *outcome)
                           .host = host,
                           .protocol = TAKE(protocol)};
     list_push_back(&q->server->proxied, &p->node);
-    q->server->n_proxied++;
+    if (q->server->n_proxied++ == 0) {
+        loop_timer_arm(q->server->proxy_timer, TICK_MS);
+    }
     if (make_client(p, t.tls, outcome) < 0) {
         proxied_free(p);
         return;
@@ -564,12 +568,7 @@ void handle_proxy(struct request *q, struct outcome *outcome)
 
 /* ---- all ---- */
 
-void proxy_init(struct apiserver *a)
-{
-    list_init(&a->proxied);
-}
-
-static void end(struct proxied *p)
+static void end(struct proxied *p, int code, const char *reason, const char *text)
 {
     if (p->splice || p->begun) {
         struct http_exchange *x = p->q->x;
@@ -579,13 +578,50 @@ static void end(struct proxied *p)
         }
         proxied_free(p);
     } else {
-        refuse(p, 503, "ServiceUnavailable", "the server is shutting down");
+        refuse(p, code, reason, text);
     }
+}
+
+static void end_of_token(struct proxied *p)
+{
+    end(p, 401, "Unauthorized", "Unauthorized");
+}
+
+static void on_tick(void *server)
+{
+    struct apiserver *a = server;
+    int64_t now = time_wall_ms();
+    struct proxied *p;
+    LIST_FOREACH (p, struct proxied, node, &a->proxied) {
+        if (request_has_ended_token(p->q, now)) {
+            end_of_token(p);
+        }
+    }
+    if (a->n_proxied) {
+        loop_timer_arm(a->proxy_timer, TICK_MS);
+    }
+}
+
+void proxy_init(struct apiserver *a)
+{
+    list_init(&a->proxied);
+    a->proxy_timer = loop_timer_new(a->loop, on_tick, a);
 }
 
 void proxy_end_all(struct apiserver *a)
 {
     while (!list_is_empty(&a->proxied)) {
-        end(CONTAINER_OF(a->proxied.next, struct proxied, node));
+        end(CONTAINER_OF(a->proxied.next, struct proxied, node), 503, "ServiceUnavailable",
+            "the server is shutting down");
+    }
+}
+
+void proxy_end_of_token(struct apiserver *a, const char *name)
+{
+    struct proxied *p;
+    LIST_FOREACH (p, struct proxied, node, &a->proxied) {
+        if (request_has_token(p->q, name)) {
+            end_of_token(p);
+        }
     }
 }

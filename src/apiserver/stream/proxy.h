@@ -27,3 +27,5 @@ void handle_proxy(struct request *q, struct outcome *outcome);
 void proxy_init(struct apiserver *a);
 /* Ends all; their clients see the end. */
 void proxy_end_all(struct apiserver *a);
+/* Ends those that came with the OAuth token whose object is called 'name'. */
+void proxy_end_of_token(struct apiserver *a, const char *name);

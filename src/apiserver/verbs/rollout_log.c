@@ -216,7 +216,10 @@ static void wait_looks(void *ctx)
     struct log_wait *w = ctx;
     struct request *q = w->q;
     http_on_gone(q->x, NULL, NULL);
-    if (answer(q, time_mono_ms() >= w->end_ms, &outcome) < 0 && outcome.type == OUTCOME_NONE) {
+    if (request_has_ended_token(q, time_wall_ms())) {
+        outcome_error(&outcome, 401, "Unauthorized", "Unauthorized");
+    } else if (answer(q, time_mono_ms() >= w->end_ms, &outcome) < 0 &&
+               outcome.type == OUTCOME_NONE) {
         http_on_gone(q->x, wait_gone, w);
         loop_timer_arm(w->timer, LOOK_MS);
         return;

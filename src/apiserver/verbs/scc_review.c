@@ -5,21 +5,27 @@
 #include "apiserver/admission/scc_decide.h"
 
 /* Writes into 'st' what allows the pod to the subjects (NULL: is not considered), in the words of
- * the original.  Returns whether something does. */
+ * the original; 'lists': also which constraints do not.  Returns whether something allows it. */
 static bool review(struct request *q, const struct json *pod, const struct user_info *user,
-                   const struct user_info *account, struct json *st)
+                   const struct user_info *account, bool lists, struct json *st)
 {
-    const struct scc_question question = {.security = q->server->security,
-                                          .set = q->server->sccs,
-                                          .ns = q->namespace,
-                                          .project = admission_namespace(q),
-                                          .user = user,
-                                          .account = account,
-                                          .pod = pod,
-                                          .path = "spec.template.",
-                                          .mode = SCC_FILLS};
+    const struct scc_question question = {
+        .security = q->server->security,
+        .set = q->server->sccs,
+        .ns = q->namespace,
+        .project = admission_namespace(q),
+        .user = user,
+        .account = account,
+        .pod = pod,
+        .path = "spec.template.",
+        .mode = SCC_FILLS,
+        .only = json_path_string(pod, "metadata", "annotations", SCC_REQUIRED_ANNOTATION, NULL),
+        .lists = lists};
     CLEANUP(scc_answer_done) struct scc_answer a = SCC_ANSWER_INIT;
     scc_ask(&question, &a);
+    if (json_count(a.refusals)) {
+        json_set(st, "refusedBy", TAKE(a.refusals));
+    }
     if (!a.by) {
         json_set_string(st, "reason", "CantAssignSecurityContextConstraintProvider");
         return false;
@@ -49,7 +55,7 @@ static struct json *subject_status(struct request *q, const struct json *spec,
     const struct json *pod = json_get(spec, "template");
     CLEANUP(user_unref) struct user_info *account = named_account(q, pod);
     struct json *st = json_object();
-    (void) review(q, pod, user, account, st);
+    (void) review(q, pod, user, account, true, st);
     return st;
 }
 
@@ -73,7 +79,7 @@ static void add_account(struct request *q, const struct json *pod, const char *n
 {
     CLEANUP(user_unref) struct user_info *account = scc_account(q->namespace, name);
     CLEANUP(json_free) struct json *st = json_object();
-    if (review(q, pod, NULL, account, st)) {
+    if (review(q, pod, NULL, account, false, st)) {
         json_set_string(st, "name", name);
         json_append(list, TAKE(st));
     }

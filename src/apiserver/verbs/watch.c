@@ -21,6 +21,7 @@
 #include "apiserver/request/flow.h"
 #include "apiserver/request/metrics.h"
 #include "apiserver/request/respond.h"
+#include "apiserver/stream/proxy.h"
 #include "apiserver/stream/stream.h"
 #include "apiserver/verbs/read.h"
 #include "base/timeutil.h"
@@ -549,6 +550,7 @@ static void dispatch_value(struct cache_kind *ck, const char *value, struct fram
 static void end_of_token(struct apiserver *a, const char *name)
 {
     stream_end_of_token(a, name);
+    proxy_end_of_token(a, name);
     for (size_t i = 0; i < a->cache.n_kinds; i++) {
         struct watch *w;
         LIST_FOREACH (w, struct watch, node, &a->cache.kinds[i]->watches) {

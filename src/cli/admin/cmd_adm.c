@@ -2,17 +2,28 @@
 /* tenet adm: commands for administrators of a cluster, in groups. */
 #include "cli/admin/adm.h"
 
-static const struct command *const groups[] = {
-    &adm_config,      &adm_cordon, &adm_create_master_certs, &adm_drain,
-    &adm_groups,      &adm_import, &adm_manage_node,         &adm_new_project,
-    &adm_pod_network, &adm_policy, &adm_prometheus_targets,  &adm_storage,
-    &adm_uncordon,    NULL};
+static const struct command *const groups[] = {&adm_clear_route_status,
+                                               &adm_config,
+                                               &adm_cordon,
+                                               &adm_create_master_certs,
+                                               &adm_drain,
+                                               &adm_groups,
+                                               &adm_import,
+                                               &adm_manage_node,
+                                               &adm_new_project,
+                                               &adm_pod_network,
+                                               &adm_policy,
+                                               &adm_prometheus_targets,
+                                               &adm_storage,
+                                               &adm_uncordon,
+                                               NULL};
 
 static const char help[] =
     "usage: tenet adm COMMAND [OPTIONS]\n"
     "\n"
     "Administration of a cluster.\n"
     "\n"
+    "  clear-route-status    remove what routers said about routes\n"
     "  config                judge a configuration file, or convert one of OpenShift\n"
     "  cordon                nodes get no new pods\n"
     "  create-master-certs   certificates and keys of an API server and controllers apart\n"

@@ -126,6 +126,19 @@ void print_columns(const char *const *cells, size_t n_columns, size_t n_rows, co
     grid_done(&g);
 }
 
+void print_rows(const struct json *rows, struct strbuf *out)
+{
+    size_t columns = json_count(json_at(rows, 0)), n = 0;
+    CLEANUP_FREE const char **cells = xcalloc(columns * json_count(rows) + 1, sizeof *cells);
+    const struct json *row;
+    JSON_FOREACH (row, rows) {
+        for (size_t i = 0; i < columns; i++) {
+            cells[n++] = json_get_string(json_at(row, i));
+        }
+    }
+    print_columns(cells, columns, json_count(rows), "", out);
+}
+
 /* ---- tables ---- */
 
 static char *upper(const char *s)

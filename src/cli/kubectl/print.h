@@ -31,6 +31,9 @@ int print_custom_columns(const char *spec, const struct json *items, bool no_hea
 void print_columns(const char *const *cells, size_t n_columns, size_t n_rows, const char *indent,
                    struct strbuf *out);
 
+/* The same for rows that are an array of arrays of strings, of equal lengths. */
+void print_rows(const struct json *rows, struct strbuf *out);
+
 /* Returns the sorted keys of an object: an owned array of '*ret_n' strings that the object owns. */
 const char **print_sorted_keys(const struct json *o, size_t *ret_n);
 

@@ -387,6 +387,7 @@ static const enum model_cause causes[EBPF_N_CAUSES] = {
     [EBPF_EGRESS_DENIED] = MODEL_EGRESS_DENIED,
     [EBPF_INGRESS_DENIED] = MODEL_INGRESS_DENIED,
     [EBPF_FORGED_ERROR] = MODEL_FORGED_ERROR,
+    [EBPF_FIREWALL_DENIED] = MODEL_FIREWALL_DENIED,
 };
 
 enum model_action encode_action(uint32_t verdict)

@@ -111,8 +111,10 @@ const char *http_body(const struct http_exchange *x, size_t *ret_size);
 const char *http_peer(const struct http_exchange *x); /* "10.0.0.1:5000" or "unix". */
 unsigned http_version(const struct http_exchange *x); /* 1 or 2. */
 bool http_is_tls(const struct http_exchange *x);
-/* The identity in the client's verified certificate; NULL: no certificate. */
+/* The identity in the client's verified certificate; NULL: no certificate, or a proxy's. */
 const struct tls_identity *http_peer_cert(const struct http_exchange *x);
+/* The identity of the proxy that sent the request (tls_peer_proxy); NULL: none did. */
+const struct tls_identity *http_peer_proxy(const struct http_exchange *x);
 
 /* Response; each ends the exchange ('x' must not be used after). No body is sent to a HEAD
  * request. 'content_type' may be NULL. */

@@ -40,6 +40,7 @@ void http_conn_close(struct http_conn *c)
     http_out_clear(&c->out);
     c->proto->detach(c);
     tls_identity_unref(c->identity);
+    tls_identity_unref(c->proxy);
     http_server_conn_gone(s, c->source);
     free(c);
 }
@@ -200,6 +201,7 @@ static void conn_handshake(struct http_conn *c)
     int r = tls_handshake(c->tls, &e);
     if (r == 0) {
         c->identity = tls_peer_identity(c->tls);
+        c->proxy = tls_peer_proxy(c->tls);
         c->state = HTTP_CONN_OPEN;
         http_conn_wait(c, HTTP_WAIT_IDLE);
         if (tls_speaks_h2(c->tls)) {

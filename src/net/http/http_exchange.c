@@ -30,6 +30,7 @@ struct http_exchange *http_exchange_new(struct http_conn *c, size_t size)
     x->is_h2 = c->proto == &http_h2;
     x->is_tls = c->tls;
     x->identity = tls_identity_ref(c->identity);
+    x->proxy = tls_identity_ref(c->proxy);
     memcpy(x->peer, c->peer, sizeof x->peer);
     loop_task_init(&x->task, x->loop, exchange_task, x);
     return x;
@@ -40,6 +41,7 @@ void http_exchange_free(struct http_exchange *x)
     http_exchange_drop_body(x);
     loop_task_cancel(&x->task);
     tls_identity_unref(x->identity);
+    tls_identity_unref(x->proxy);
     free(x->head_text);
     free(x->target_text);
     strbuf_done(&x->extra);
@@ -173,6 +175,11 @@ bool http_is_tls(const struct http_exchange *x)
 const struct tls_identity *http_peer_cert(const struct http_exchange *x)
 {
     return x->identity;
+}
+
+const struct tls_identity *http_peer_proxy(const struct http_exchange *x)
+{
+    return x->proxy;
 }
 
 void http_on_gone(struct http_exchange *x, loop_fn *gone, void *ctx)

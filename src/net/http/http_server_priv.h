@@ -178,7 +178,7 @@ struct http_conn {
     struct http_source *source;
     int fd;
     struct tls *tls; /* NULL: plain. */
-    struct tls_identity *identity;
+    struct tls_identity *identity, *proxy;
     struct loop_fd *watch;
     struct loop_task task;      /* Sends, and continues with the next possible step. */
     struct list node;           /* In server->conns. */
@@ -228,7 +228,7 @@ struct http_exchange {
     void *closed_ctx, *drained_ctx, *gone_ctx, *finished_ctx;
     struct loop_task task; /* Calls 'closed' or 'gone'. */
     bool is_tls, is_h2;
-    struct tls_identity *identity;
+    struct tls_identity *identity, *proxy;
     char peer[HTTP_PEER_SIZE];
 };
 

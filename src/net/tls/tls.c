@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/tls/tls.h"
-
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timeutil.h"
 #include "net/loop/loop.h"
 #include "net/loop/process.h"
 #include "net/tls/pki_priv.h"
+#include "net/tls/tls_priv.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -17,40 +16,16 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#define MAX_PEM (1u << 20)
 #define MAX_NAMES_TEXT 160
-#define TICKET_SECONDS 3600
 #define ALERT_BASE 1000 /* Offset of the reasons that are alerts of the peer. */
 
 /* ECDHE and AEAD only, for TLS 1.2; all ciphers of TLS 1.3 are. */
 static const char ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
-/* ALPN names of our protocols; the server chooses the first that the client offers, too. */
-static const unsigned char client_alpn[] = "\x08http/1.1", server_alpn[] = "\x02h2\x08http/1.1";
+/* ALPN names of our protocols. */
+static const unsigned char client_alpn[] = "\x08http/1.1";
 static const unsigned char client_alpn_http2[] = "\x02h2";
 
-struct tls_context {
-    SSL_CTX *ctx;
-    char *server_name;
-    char *server_user; /* NULL: any. */
-    bool insecure, http2;
-};
-
-struct tls {
-    SSL *ssl;
-    int fd;
-    bool is_server, http2;
-    bool established; /* The handshake is done. */
-    bool failed;      /* No more can be sent. */
-    bool spoke_http;
-    unsigned want; /* During the handshake. */
-    bool read_wants_write, write_wants_read;
-    int sys_error; /* Result of the last system call; negative errno. */
-    char *host;    /* Name required in the server's certificate. */
-    char *user;    /* Common name required in it; NULL: any. */
-    char *invalid; /* The problem with the peer's certificate. */
-};
-
-static void *must(void *p)
+void *tls_must(void *p)
 {
     if (!p) {
         abort(); /* OpenSSL is out of memory. */
@@ -58,7 +33,7 @@ static void *must(void *p)
     return p;
 }
 
-static const char *reason(void)
+const char *tls_reason(void)
 {
     const char *text = ERR_reason_error_string(ERR_peek_last_error());
     return text ? text : "unknown error";
@@ -123,7 +98,7 @@ static BIO_METHOD *sock_bio;
 static void sock_bio_init(void)
 {
     if (!sock_bio) {
-        sock_bio = must(BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket"));
+        sock_bio = tls_must(BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket"));
         BIO_meth_set_write_ex(sock_bio, sock_bio_write);
         BIO_meth_set_read_ex(sock_bio, sock_bio_read);
         BIO_meth_set_ctrl(sock_bio, sock_bio_ctrl);
@@ -169,7 +144,7 @@ static void names_text(const X509 *cert, struct strbuf *out)
     }
 }
 
-static char *invalid_text(const struct tls *c, int code, const X509 *cert, int depth)
+char *tls_invalid_text(const struct tls *c, int code, const X509 *cert, int depth)
 {
     const char *whose = c->is_server ? "the client's certificate" : "the server's certificate";
     const char *which = depth ? "a CA in the chain of " : "";
@@ -202,14 +177,14 @@ static char *invalid_text(const struct tls *c, int code, const X509 *cert, int d
 
 /* Keeps the first reason; the certificate is not available any more when the handshake has
  * failed. */
-static int verified(int ok, X509_STORE_CTX *v)
+int tls_verified(int ok, X509_STORE_CTX *v)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(v, SSL_get_ex_data_X509_STORE_CTX_idx());
     struct tls *c = SSL_get_app_data(ssl);
     if (!ok && !c->invalid) {
         c->invalid =
-            invalid_text(c, X509_STORE_CTX_get_error(v), X509_STORE_CTX_get_current_cert(v),
-                         X509_STORE_CTX_get_error_depth(v));
+            tls_invalid_text(c, X509_STORE_CTX_get_error(v), X509_STORE_CTX_get_current_cert(v),
+                             X509_STORE_CTX_get_error_depth(v));
     }
     return ok;
 }
@@ -230,56 +205,73 @@ static X509 *next_cert(BIO *b, bool *ok)
     return x;
 }
 
-static int use_cert(SSL_CTX *ctx, const char *pem, const char *key_pem, struct err *e)
+void tls_pair_done(struct tls_pair *p)
+{
+    X509_free(p->cert);
+    EVP_PKEY_free(p->key);
+    sk_X509_pop_free(p->chain, X509_free);
+    *p = (struct tls_pair){0};
+}
+
+static int parse_chain(const char *pem, struct tls_pair *p, struct err *e)
 {
     bool ok;
-    BIO *b = must(BIO_new_mem_buf(pem, -1));
-    X509 *x = next_cert(b, &ok);
-    int r = 0;
-    if (!x || !SSL_CTX_use_certificate(ctx, x)) {
-        r = err_set(e, -EINVAL, "certificate: %s",
-                    !x && ok ? "there is none in PEM form" : reason());
-    }
-    X509_free(x);
-    while (r == 0 && (x = next_cert(b, &ok))) {
-        if (!SSL_CTX_add0_chain_cert(ctx, x)) {
-            X509_free(x);
-            r = err_set(e, -EINVAL, "certificate: %s", reason());
-        }
+    BIO *b = tls_must(BIO_new_mem_buf(pem, -1));
+    p->cert = next_cert(b, &ok);
+    p->chain = tls_must(sk_X509_new_null());
+    int r = p->cert ? 0
+                    : err_set(e, -EINVAL, "certificate: %s",
+                              ok ? "there is none in PEM form" : tls_reason());
+    for (X509 *x; r == 0 && (x = next_cert(b, &ok));) {
+        tls_must(sk_X509_push(p->chain, x) ? p : NULL);
     }
     BIO_free(b);
-    if (r == 0 && !ok) {
-        r = err_set(e, -EINVAL, "certificate: %s", reason());
+    return r == 0 && !ok ? err_set(e, -EINVAL, "certificate: %s", tls_reason()) : r;
+}
+
+int tls_pair_parse(const char *cert_pem, const char *key_pem, struct tls_pair *ret, struct err *e)
+{
+    struct tls_pair p = {0};
+    ERR_clear_error();
+    int r = parse_chain(cert_pem, &p, e);
+    if (r == 0) {
+        BIO *b = tls_must(BIO_new_mem_buf(key_pem, -1));
+        p.key = PEM_read_bio_PrivateKey(b, NULL, no_password, NULL);
+        BIO_free(b);
+        r = !p.key
+                ? err_set(e, -EINVAL, "private key: there is none in PEM form without a password")
+            : X509_check_private_key(p.cert, p.key) != 1
+                ? err_set(e, -EINVAL, "the private key does not belong to the certificate")
+                : 0;
     }
     if (r < 0) {
+        tls_pair_done(&p);
         return r;
     }
-    b = must(BIO_new_mem_buf(key_pem, -1));
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(b, NULL, no_password, NULL);
-    BIO_free(b);
-    if (!key) {
-        r = err_set(e, -EINVAL, "private key: there is none in PEM form without a password");
-    } else if (!X509_check_private_key(SSL_CTX_get0_certificate(ctx), key)) {
-        r = err_set(e, -EINVAL, "the private key does not belong to the certificate");
-    } else if (!SSL_CTX_use_PrivateKey(ctx, key)) {
-        r = err_set(e, -EINVAL, "private key: %s", reason());
+    *ret = p;
+    return 0;
+}
+
+static int use_cert(SSL_CTX *ctx, const char *pem, const char *key_pem, struct err *e)
+{
+    __attribute__((cleanup(tls_pair_done))) struct tls_pair p = {0};
+    int r = tls_pair_parse(pem, key_pem, &p, e);
+    if (r == 0 && SSL_CTX_use_cert_and_key(ctx, p.cert, p.key, p.chain, 1) != 1) {
+        r = err_set(e, -EINVAL, "certificate: %s", tls_reason());
     }
-    EVP_PKEY_free(key);
     return r;
 }
 
-/* 'names': the CAs' names are also sent to clients. */
-static int use_ca(SSL_CTX *ctx, const char *pem, bool names, struct err *e)
+int tls_add_ca(X509_STORE *store, const char *pem, SSL_CTX *names, struct err *e)
 {
-    X509_STORE *store = SSL_CTX_get_cert_store(ctx);
-    BIO *b = must(BIO_new_mem_buf(pem, -1));
+    BIO *b = tls_must(BIO_new_mem_buf(pem, -1));
     bool ok;
     X509 *x;
     int r = 0;
     size_t n = 0;
     while (r == 0 && (x = next_cert(b, &ok))) {
-        if (!X509_STORE_add_cert(store, x) || (names && !SSL_CTX_add_client_CA(ctx, x))) {
-            r = err_set(e, -EINVAL, "certificate authority: %s", reason());
+        if (!X509_STORE_add_cert(store, x) || (names && !SSL_CTX_add_client_CA(names, x))) {
+            r = err_set(e, -EINVAL, "certificate authority: %s", tls_reason());
         }
         X509_free(x);
         n++;
@@ -287,125 +279,41 @@ static int use_ca(SSL_CTX *ctx, const char *pem, bool names, struct err *e)
     BIO_free(b);
     if (r == 0 && (!ok || !n)) {
         r = err_set(e, -EINVAL, "certificate authority: %s",
-                    ok ? "there is none in PEM form" : reason());
+                    ok ? "there is none in PEM form" : tls_reason());
     }
     return r;
 }
 
-/* The first of our protocols that the client offers (RFC 7301). */
-static int select_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size,
-                           const unsigned char *in, unsigned in_size, void *ctx)
-{
-    return SSL_select_next_proto((unsigned char **) out, out_size, server_alpn,
-                                 sizeof server_alpn - 1, in, in_size) == OPENSSL_NPN_NEGOTIATED
-               ? SSL_TLSEXT_ERR_OK
-               : SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
-static SSL_CTX *context_new(const SSL_METHOD *method)
+SSL_CTX *tls_context_init(const SSL_METHOD *method)
 {
     sock_bio_init();
     ERR_clear_error();
-    SSL_CTX *ctx = must(SSL_CTX_new(method));
+    SSL_CTX *ctx = tls_must(SSL_CTX_new(method));
     SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-    must(SSL_CTX_set_cipher_list(ctx, ciphers) ? ctx : NULL);
+    tls_must(SSL_CTX_set_cipher_list(ctx, ciphers) ? ctx : NULL);
     return ctx;
-}
-
-static int read_pem(const char *path, struct strbuf *out, struct err *e)
-{
-    int r = file_read(path, MAX_PEM, out, e);
-    if (r == 0 && strlen(strbuf_cstr(out)) != out->size) {
-        r = err_set(e, -EINVAL, "read %s: not a PEM file", path);
-    }
-    return r;
-}
-
-static void secret_done(struct strbuf *b)
-{
-    if (b->data) {
-        explicit_bzero(b->data, b->size);
-    }
-    strbuf_done(b);
-}
-
-static int server_context(const struct tls_server_config *cfg, SSL_CTX **ret, struct err *e)
-{
-    static const unsigned char id[] = "tenet";
-    CLEANUP_STRBUF struct strbuf cert = STRBUF_INIT, ca = STRBUF_INIT;
-    __attribute__((cleanup(secret_done))) struct strbuf key = STRBUF_INIT;
-    int r = read_pem(cfg->cert_file, &cert, e);
-    if (r < 0 || (r = read_pem(cfg->key_file, &key, e)) < 0 ||
-        (cfg->client_ca_file && (r = read_pem(cfg->client_ca_file, &ca, e)) < 0)) {
-        return r;
-    }
-    SSL_CTX *ctx = context_new(TLS_server_method());
-    SSL_CTX_set_alpn_select_cb(ctx, select_protocol, NULL);
-    SSL_CTX_set_num_tickets(ctx, 1);
-    SSL_CTX_set_timeout(ctx, TICKET_SECONDS);
-    SSL_CTX_set_session_id_context(ctx, id, sizeof id - 1);
-    r = use_cert(ctx, strbuf_cstr(&cert), strbuf_cstr(&key), e);
-    if (r < 0) {
-        err_prefix(e, "%s, %s", cfg->cert_file, cfg->key_file);
-    } else if (cfg->client_ca_file) {
-        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, verified);
-        r = use_ca(ctx, strbuf_cstr(&ca), true, e);
-        if (r < 0) {
-            err_prefix(e, "%s", cfg->client_ca_file);
-        }
-    }
-    if (r < 0) {
-        SSL_CTX_free(ctx);
-        return r;
-    }
-    *ret = ctx;
-    return 0;
-}
-
-int tls_server_new(const struct tls_server_config *cfg, struct tls_context **ret, struct err *e)
-{
-    SSL_CTX *ctx;
-    int r = server_context(cfg, &ctx, e);
-    if (r < 0) {
-        return r;
-    }
-    *ret = NEW(struct tls_context);
-    (*ret)->ctx = ctx;
-    return 0;
-}
-
-int tls_server_reload(struct tls_context *t, const struct tls_server_config *cfg, struct err *e)
-{
-    SSL_CTX *ctx;
-    int r = server_context(cfg, &ctx, e);
-    if (r < 0) {
-        return r;
-    }
-    SSL_CTX_free(t->ctx);
-    t->ctx = ctx;
-    return 0;
 }
 
 int tls_client_new(const struct tls_client_config *cfg, struct tls_context **ret, struct err *e)
 {
     int r = 0;
-    SSL_CTX *ctx = context_new(TLS_client_method());
+    SSL_CTX *ctx = tls_context_init(TLS_client_method());
     if (cfg->http2) {
         SSL_CTX_set_alpn_protos(ctx, client_alpn_http2, sizeof client_alpn_http2 - 1);
     } else if (!cfg->no_alpn) {
         SSL_CTX_set_alpn_protos(ctx, client_alpn, sizeof client_alpn - 1);
     }
     SSL_CTX_set_verify(ctx, cfg->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
-                       cfg->insecure ? NULL : verified);
+                       cfg->insecure ? NULL : tls_verified);
     if (cfg->ca) {
-        r = use_ca(ctx, cfg->ca, false, e);
+        r = tls_add_ca(SSL_CTX_get_cert_store(ctx), cfg->ca, NULL, e);
     } else if (!cfg->insecure && !SSL_CTX_set_default_verify_paths(ctx)) {
-        r = err_set(e, -EINVAL, "the system's certificate authorities: %s", reason());
+        r = err_set(e, -EINVAL, "the system's certificate authorities: %s", tls_reason());
     }
     if (r == 0 && (cfg->cert || cfg->key)) {
         r = cfg->cert && cfg->key
@@ -445,8 +353,8 @@ static struct tls *conn_new(struct tls_context *t, int fd)
     struct tls *c = NEW(struct tls);
     c->fd = fd;
     c->want = LOOP_READ;
-    c->ssl = must(SSL_new(t->ctx));
-    BIO *b = must(BIO_new(sock_bio));
+    c->ssl = tls_must(SSL_new(t->ctx));
+    BIO *b = tls_must(BIO_new(sock_bio));
     BIO_set_data(b, c);
     SSL_set_bio(c->ssl, b, b);
     SSL_set_app_data(c->ssl, c);
@@ -472,7 +380,7 @@ struct tls *tls_connect(struct tls_context *t, int fd, const char *host)
     if (!X509_VERIFY_PARAM_set1_ip_asc(param, c->host)) {
         ERR_clear_error();
         SSL_set_hostflags(c->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        must(SSL_set1_host(c->ssl, c->host) ? c : NULL);
+        tls_must(SSL_set1_host(c->ssl, c->host) ? c : NULL);
         SSL_set_tlsext_host_name(c->ssl, c->host);
     }
     return c;
@@ -600,6 +508,9 @@ int tls_handshake(struct tls *c, struct err *e)
     }
     if (r == 1) {
         c->established = true;
+        if (c->is_server) {
+            tls_server_established(c);
+        }
         return check_user(c, e);
     }
     r = call_result(c, r, &c->want, e);
@@ -724,7 +635,7 @@ static char *name_text(const X509_NAME *name, int at)
     return text;
 }
 
-struct tls_identity *tls_peer_identity(const struct tls *c)
+static struct tls_identity *read_identity(const struct tls *c)
 {
     const X509 *cert = c->established ? SSL_get0_peer_certificate(c->ssl) : NULL;
     if (!cert || SSL_get_verify_mode(c->ssl) == SSL_VERIFY_NONE ||
@@ -755,6 +666,33 @@ struct tls_identity *tls_peer_identity(const struct tls *c)
     }
     ERR_clear_error();
     return id;
+}
+
+struct tls_identity *tls_peer_identity(const struct tls *c)
+{
+    return c->is_server && c->signer != TLS_SIGNED_BY_CLIENTS ? NULL : read_identity(c);
+}
+
+struct tls_identity *tls_peer_proxy(const struct tls *c)
+{
+    if (!c->is_server || c->signer != TLS_SIGNED_BY_PROXY) {
+        return NULL;
+    }
+    struct tls_identity *id = read_identity(c);
+    if (id) {
+        memcpy(id->authority, c->authority, sizeof id->authority);
+    }
+    return id;
+}
+
+void tls_authority_digest(const char *pem, char ret[TLS_AUTHORITY_SIZE])
+{
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    tls_must(EVP_Digest(pem, strlen(pem), hash, &size, EVP_sha256(), NULL) == 1 ? ret : NULL);
+    for (unsigned i = 0; i < size; i++) {
+        snprintf(ret + 2 * (size_t) i, 3, "%02x", hash[i]);
+    }
 }
 
 char *tls_peer_authority(const struct tls *c, const char *pin)

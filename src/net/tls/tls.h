@@ -16,13 +16,33 @@ struct tls;
 
 /* ---- contexts ---- */
 
+/* A further certificate, for clients that ask for one of these names (SNI, RFC 6066, 3). */
+struct tls_named_cert {
+    const char *const *names; /* In lower case, "*.x" for one label; NULL ends; none: its own. */
+    const char *cert_file, *key_file; /* As of tls_server_config. */
+};
+
 struct tls_server_config {
     const char *cert_file; /* PEM: the certificate, then the chain up to the CA. */
     const char *key_file;  /* PEM, not encrypted. */
     /* PEM: CAs of clients. Clients are then asked for a certificate; it is optional, but an
      * invalid one ends the connection. NULL: they are not asked. */
     const char *client_ca_file;
+    /* PEM texts: authorities of proxies that tell who their clients are; NULL ends, NULL: none.  A
+     * certificate that one of them signed makes its holder a proxy and never a user: tls_peer_proxy.
+     * No certificate may be both here and in client_ca_file. */
+    const char *const *proxy_cas;
+    const struct tls_named_cert *named;
+    size_t n_named;
+    const char *min_version; /* "VersionTLS12" (NULL, too) or "VersionTLS13". */
+    /* Names of IANA, as tls_check_cipher accepts them; NULL ends, NULL: all of those.  Without any
+     * of TLS 1.3 that version has all of its own; with those alone TLS 1.2 is not served. */
+    const char *const *ciphers;
 };
+/* -EINVAL with the reason: no cipher suite that a server may use. */
+int tls_check_cipher(const char *name, struct err *e);
+bool tls_cipher_is_13(const char *name);
+
 /* The error names the file and its problem. */
 int tls_server_new(const struct tls_server_config *cfg, struct tls_context **ret, struct err *e);
 /* Reads the files again, for connections from now on; unchanged on failure. */
@@ -83,9 +103,14 @@ unsigned tls_ready(const struct tls *c, unsigned ready);
 
 /* ---- the peer ---- */
 
+/* A digest of the text of an authority, by which one is told from another. */
+#define TLS_AUTHORITY_SIZE 65
+void tls_authority_digest(const char *pem, char ret[TLS_AUTHORITY_SIZE]);
+
 /* The identity in a verified certificate; immutable and shared. */
 struct tls_identity {
     unsigned refs;
+    char authority[TLS_AUTHORITY_SIZE]; /* A proxy's: the digest of its authority; else "". */
     char *cn; /* Common name: the user; "" when the subject is not valid text. */
     char **o; /* Organizations: its groups. */
     size_t n_o;
@@ -96,5 +121,7 @@ struct tls_identity *tls_identity_unref(struct tls_identity *id); /* NULL is fin
  * whose key has the pin (pki.h); NULL: there is none.  It is not verified that the peer's own
  * certificate is signed by it. */
 char *tls_peer_authority(const struct tls *c, const char *pin);
-/* After the handshake; one reference, or NULL: the peer sent no certificate. */
+/* After the handshake; one reference, or NULL: the peer sent no certificate, or is a proxy. */
 struct tls_identity *tls_peer_identity(const struct tls *c);
+/* After the handshake; one reference, or NULL: the peer is no proxy. */
+struct tls_identity *tls_peer_proxy(const struct tls *c);

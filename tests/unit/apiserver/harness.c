@@ -282,7 +282,7 @@ char *quoted(const char *text)
     return s;
 }
 
-static struct http_client *client_of(struct harness *h, const struct sender *by)
+struct http_client *harness_client(struct harness *h, const struct sender *by)
 {
     CLEANUP_FREE char *url =
         by->tls ? xasprintf("https://127.0.0.1:%u", h->tls_port) : harness_url(h);
@@ -314,7 +314,7 @@ int try_by(struct harness *h, const struct sender *by, const char *method, const
            const char *body, struct answer *ret)
 {
     CLEANUP_FREE char *text = body ? quoted(body) : NULL;
-    struct http_client *c = client_of(h, by);
+    struct http_client *c = harness_client(h, by);
     struct asking q = call(h, c, method, path, NULL, by->type, text);
     http_client_free(c);
     free(q.error_text);

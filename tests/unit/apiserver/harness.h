@@ -82,6 +82,8 @@ struct sender {
     const char *type;           /* Content type of the body; NULL: application/json. */
     const char *const *headers; /* Names and values in turn; NULL at the end. */
 };
+/* A client with these credentials; owned. */
+struct http_client *harness_client(struct harness *h, const struct sender *by);
 struct answer ask_by(struct harness *h, const struct sender *by, const char *method,
                      const char *path, const char *body);
 /* As ask_by; a negative errno instead of an answer when the connection failed. */

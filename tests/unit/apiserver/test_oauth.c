@@ -32,6 +32,11 @@
     "['oauth.openshift.io'], 'resources': ['useroauthaccesstokens']}, {'verbs': ['delete']," \
     "'apiGroups': ['oauth.openshift.io'], 'resources': ['oauthaccesstokens']}"
 
+/* A DeploymentConfig. */
+#define CONFIG                                                                                 \
+    "{'metadata': {'name': 'web'}, 'spec': {'selector': {'a': 'b'}, 'template': {'metadata': " \
+    "{'labels': {'a': 'b'}}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}}}"
+
 static struct harness *h;
 static char *jane; /* The UID of the User. */
 static unsigned made;
@@ -466,6 +471,30 @@ static void a_watch_ends_when_its_token_ends(void **state)
     expect(token, "GET", SELF, 401);
 }
 
+/* A request for the log of a rollout waits for the rollout, and no longer than its token lasts. */
+static void a_wait_for_a_rollout_ends_when_its_token_ends(void **state)
+{
+    static const char configs[] = "/apis/apps.openshift.io/v1/namespaces/default/deploymentconfigs";
+    static const char path[] =
+        "/apis/apps.openshift.io/v1/namespaces/default/deploymentconfigs/web/log";
+    CLEANUP_FREE char *status = xasprintf("%s/web/status", configs);
+    char token[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
+    put_in(h, "POST", configs, CONFIG, 201);
+    CLEANUP_ANSWER struct answer begins =
+        ask_full(h, "PATCH", status, NULL, "application/merge-patch+json",
+                 "{\"status\": {\"latestVersion\": 1}}");
+    assert_int_equal(begins.status, 200);
+    give_rules(h, "default", "jane",
+               "{'verbs': ['get'], 'apiGroups': ['apps.openshift.io'], 'resources': "
+               "['deploymentconfigs/log']}");
+    make("jane", jane, ", 'scopes': ['user:full'], 'expiresIn': 2", token, name);
+    int64_t begun = time_wall_ms();
+    CLEANUP_ANSWER struct answer a = ask_with(token, "GET", path);
+    assert_int_equal(a.status, 401);
+    assert_string_equal(at(&a, "message"), "Unauthorized");
+    assert_true(time_wall_ms() - begun > 500); /* It waited; the token was good at first. */
+}
+
 static void a_token_has_ended_when_one_of_its_objects_has(void **state)
 {
     char token[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
@@ -553,6 +582,7 @@ int main(void)
         T(scopes_hide_projects),
         T(a_deleted_token_leaves_nothing),
         T(a_watch_ends_when_its_token_ends),
+        T(a_wait_for_a_rollout_ends_when_its_token_ends),
         T(a_token_has_ended_when_one_of_its_objects_has),
         T(a_use_moves_the_end_by_inactivity),
         T(a_client_whose_tokens_no_longer_end_by_inactivity),

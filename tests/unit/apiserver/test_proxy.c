@@ -7,6 +7,7 @@
 #include "net/http/http.h"
 #include "net/kernel/rtnl.h"
 #include "net/loop/sock.h"
+#include "oauth/token.h"
 #include "sdn/address.h"
 
 #include <arpa/inet.h>
@@ -64,11 +65,22 @@ static void on_failed(void *ctx, int error, const char *why)
     duplex_free(ctx);
 }
 
+static void begun_gone(void *ctx)
+{
+    (void) ctx;
+}
+
+static void held_gone(void *ctx)
+{
+    http_respond(ctx, 500, NULL, "", 0);
+}
+
 static const struct duplex_ops ended = {.data = on_data, .eof = on_eof, .failed = on_failed};
 
 static void serve(void *ctx, struct http_exchange *x)
 {
     const char *path = http_path(x);
+    bool stays = streq(path, "/held");
     asked++;
     if (streq(path, "/redirect")) {
         http_set_header(x, "Location", http_query(x, "to"));
@@ -85,12 +97,20 @@ static void serve(void *ctx, struct http_exchange *x)
         CLEANUP_FREE char *p = xcalloc(BIG, 1);
         memset(p, 'x', BIG);
         http_respond(x, 200, "text/plain", p, BIG);
+    } else if (stays && !http_wants_upgrade(x, "websocket")) {
+        http_on_gone(x, held_gone, x);
+    } else if (streq(path, "/begun")) {
+        CLEANUP(blob_unref) struct blob *hello = blob_new("hello", 5);
+        http_stream_begin(x, 200, "text/plain", begun_gone, NULL);
+        (void) http_stream_write(x, hello);
     } else if (http_wants_upgrade(x, "websocket")) {
         http_set_header(x, "Sec-WebSocket-Accept", http_header(x, "sec-websocket-key"));
         http_set_header(x, "X-Protocols", http_header(x, "sec-websocket-protocol"));
         struct duplex *d = http_upgrade(x, "websocket");
         duplex_write(d, "hello", 5);
-        duplex_end(d);
+        if (!stays) {
+            duplex_end(d);
+        }
         duplex_start(d, &ended, d);
     } else {
         echo(x);
@@ -129,6 +149,7 @@ static int set_up(void **state)
     assert_int_equal(address_ranges_parse("10.9.0.7", true, &rules.masters, NULL), 0);
     struct apiserver_config cfg = {.security = &security, .addresses = &rules};
     h = harness_new(&cfg, NULL);
+    harness_listen_tls(h);
     make_constraints(h);
     pod = http_server_new(h->loop, NULL, serve, NULL);
     assert_int_equal(sock_listen_tcp("10.128.0.5:8080", &fd, NULL), 0);
@@ -337,6 +358,149 @@ static void connections_are_upgraded(void **state)
     has(foreign, "HTTP/1.1 403 ");
 }
 
+/* ---- the end of a token ---- */
+
+#define TOKENS "/apis/oauth.openshift.io/v1/oauthaccesstokens"
+
+/* A request with a token of its own, in another way than the requests above: by HTTPS. */
+struct with_token {
+    char text[OAUTH_TOKEN_TEXT_SIZE], name[OAUTH_TOKEN_TEXT_SIZE];
+    char *headers;
+    struct loop_timer *timer;
+    struct http_client *client;
+    struct duplex *stream;
+    bool upgraded, ended;
+};
+
+static void make_token(struct with_token *w, unsigned seconds)
+{
+    static uint8_t made;
+    uint8_t random[OAUTH_TOKEN_RANDOM] = {++made, 7};
+    CLEANUP_ANSWER struct answer user =
+        ask_ok(h, "GET", "/apis/user.openshift.io/v1/users/jane", NULL, 200);
+    assert_int_equal(oauth_token_make(random, w->text), 0);
+    assert_int_equal(oauth_token_name(w->text, w->name), 0);
+    CLEANUP_FREE char *body = xasprintf(
+        "{'metadata': {'name': '%s'}, 'userName': 'jane', 'userUID': '%s', 'clientName': 'c', "
+        "'redirectURI': 'https://c/', 'scopes': ['user:full'], 'expiresIn': %u}",
+        w->name, at(&user, "metadata.uid"), seconds);
+    put_in(h, "POST", TOKENS, body, 201);
+    w->headers = xasprintf("Bearer %s", w->text);
+}
+
+static void on_deleted(void *ctx, const struct http_result *r)
+{
+    assert_int_equal(r->status, 200);
+}
+
+static void delete_token(void *ctx)
+{
+    struct with_token *w = ctx;
+    CLEANUP_FREE char *path = xasprintf(TOKENS "/%s", w->name);
+    (void) http_call(h->client, "DELETE", path, NULL, NULL, NULL, 0, on_deleted, NULL);
+}
+
+static void delete_soon(struct with_token *w)
+{
+    w->timer = loop_timer_new(h->loop, delete_token, w);
+    loop_timer_arm(w->timer, 100);
+}
+
+static void with_token_done(struct with_token *w)
+{
+    loop_timer_free(w->timer);
+    free(w->headers);
+}
+
+/* Asks for the path with the token, which is deleted then, or ends after two seconds. */
+static int ask_until_the_end(const char *path, bool deleted, struct answer *ret)
+{
+    struct with_token w = {0};
+    make_token(&w, deleted ? 3600 : 2);
+    const char *headers[] = {"Authorization", w.headers, NULL};
+    if (deleted) {
+        delete_soon(&w);
+    }
+    int r = try_by(h, &(struct sender){.tls = true, .headers = headers}, "GET", path, NULL, ret);
+    with_token_done(&w);
+    return r;
+}
+
+static void requests_end_with_their_token(void **state)
+{
+    free(make_object(h, "/apis/user.openshift.io/v1/users", "{'metadata': {'name': 'jane'}}"));
+    give_rules(h, "default", "jane",
+               "{'verbs': ['get', 'create'], 'apiGroups': [''], 'resources': ['pods/proxy']}");
+    for (int deleted = 0; deleted < 2; deleted++) {
+        CLEANUP_ANSWER struct answer none = {0}, cut = {0};
+        assert_int_equal(ask_until_the_end(PROXY "/held", deleted, &none), 0);
+        assert_int_equal(none.status, 401);
+        assert_string_equal(at(&none, "message"), "Unauthorized");
+        assert_true(ask_until_the_end(PROXY "/begun", deleted, &cut) < 0);
+    }
+    /* The control: a request whose token stays is answered. */
+    struct with_token w = {0};
+    make_token(&w, 3600);
+    const char *headers[] = {"Authorization", w.headers, NULL};
+    CLEANUP_ANSWER struct answer good =
+        ask_by(h, &(struct sender){.tls = true, .headers = headers}, "GET", PROXY "/x", NULL);
+    assert_int_equal(good.status, 200);
+    with_token_done(&w);
+}
+
+static void no_data(void *ctx, const char *p, size_t size)
+{
+    (void) ctx;
+}
+
+static void stream_ended(void *ctx)
+{
+    struct with_token *w = ctx;
+    w->ended = true;
+}
+
+static void stream_failed(void *ctx, int error, const char *why)
+{
+    stream_ended(ctx);
+}
+
+static const struct duplex_ops watched = {
+    .data = no_data, .eof = stream_ended, .failed = stream_failed};
+
+static void on_upgraded(void *ctx, const struct http_connected *r)
+{
+    struct with_token *w = ctx;
+    w->stream = r->stream;
+    w->upgraded = true;
+    if (w->stream) {
+        duplex_start(w->stream, &watched, w);
+    }
+}
+
+static void an_upgraded_connection_ends_with_its_token(void **state)
+{
+    for (int deleted = 0; deleted < 2; deleted++) {
+        struct with_token w = {0};
+        make_token(&w, deleted ? 3600 : 2);
+        CLEANUP_FREE char *headers =
+            xasprintf("Authorization: %s\r\nSec-WebSocket-Key: k\r\n"
+                      "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: mine\r\n",
+                      w.headers);
+        w.client = harness_client(h, &(struct sender){.tls = true});
+        (void) http_connect(w.client, "GET", PROXY "/held", "websocket", headers, on_upgraded, &w);
+        assert_int_equal(loop_run_until(h->loop, &w.upgraded, 30000), 0);
+        assert_non_null(w.stream);
+        assert_false(w.ended);
+        if (deleted) {
+            delete_soon(&w);
+        }
+        assert_int_equal(loop_run_until(h->loop, &w.ended, 30000), 0);
+        duplex_free(w.stream);
+        http_client_free(w.client);
+        with_token_done(&w);
+    }
+}
+
 /* ---- rights ---- */
 
 static void the_verb_of_the_method_on_the_subresource_is_needed(void **state)
@@ -446,6 +610,8 @@ int main(void)
         T(redirects_lead_through_the_server_again),
         T(large_answers_are_complete),
         T(connections_are_upgraded),
+        T(requests_end_with_their_token),
+        T(an_upgraded_connection_ends_with_its_token),
         T(the_verb_of_the_method_on_the_subresource_is_needed),
         T(a_forged_address_leads_nowhere),
         T(a_master_outside_of_the_pod_network_says_so),

@@ -189,11 +189,21 @@ static void project_roles_are_what_their_names_say(void **state)
     assert_true(may(edit, "get", "", "secrets", "red"));
     assert_true(may(edit, "impersonate", "", "serviceaccounts", "red"));
     assert_false(may(edit, "list", rbac, "rolebindings", "red"));
+    assert_false(may(edit, "list", rbac, "roles", "red"));
     assert_false(may(edit, "update", "", "resourcequotas", "red"));
     assert_true(may(admin, "delete", "", "pods", "red"));
     assert_true(may(admin, "create", rbac, "rolebindings", "red"));
     assert_true(may(admin, "list", rbac, "roles", "red"));
-    assert_false(may(admin, "create", rbac, "roles", "red"));
+    static const char *const writes[] = {"create", "update", "patch", "delete", "deletecollection"};
+    for (size_t i = 0; i < ARRAY_SIZE(writes); i++) {
+        assert_true(may(admin, writes[i], rbac, "roles", "red"));
+        assert_false(may(edit, writes[i], rbac, "roles", "red"));
+        assert_false(may(admin, writes[i], rbac, "clusterroles", ""));
+    }
+    /* The verbs that pass by the check of what an author of roles has. */
+    assert_false(may(admin, "escalate", rbac, "roles", "red"));
+    assert_false(may(admin, "bind", rbac, "roles", "red"));
+    assert_false(may(admin, "bind", rbac, "clusterroles", "red"));
     assert_false(may(admin, "update", "", "resourcequotas", "red"));
     assert_true(may(admin, "get", "", "resourcequotas", "red"));
     assert_false(may(admin, "list", "", "nodes", ""));

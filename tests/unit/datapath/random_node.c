@@ -122,6 +122,19 @@ static void add_policies(struct cluster *c)
     random_policies_make(&c->policies);
 }
 
+static void add_firewalls(struct cluster *c)
+{
+    static const uint32_t outside[] = {
+        IP(8, 8, 8, 8), IP(223, 255, 255, 255), IP(127, 0, 0, 1), HOST(1),
+        HOST(2),        IP(172, 16, 3, 4),      IP(172, 30, 0, 1)};
+    random_firewalls_init(&c->firewalls);
+    for (size_t i = 0; i < ARRAY_SIZE(vnids); i++) {
+        if (vnids[i] != SDN_VNID_GLOBAL && c->net.plugin != SDN_SUBNET && chance(50)) {
+            random_firewalls_add(&c->firewalls, vnids[i], outside, ARRAY_SIZE(outside));
+        }
+    }
+}
+
 static uint32_t endpoint_address(const void *ctx)
 {
     return some_address(ctx);
@@ -178,10 +191,12 @@ void cluster_make(struct cluster *c)
     add_addresses(c);
     add_policies(c);
     add_services(c);
+    add_firewalls(c);
 }
 
 void cluster_done(struct cluster *c)
 {
+    random_firewalls_done(&c->firewalls);
     for (size_t i = 0; i < c->n_services; i++) {
         sdn_service_free(c->parsed[i]);
     }
@@ -196,5 +211,7 @@ struct model_node cluster_node(const struct cluster *c)
                                    c->net.plugin == SDN_NETWORKPOLICY ? &c->policies.model : NULL,
                                .services = c->services,
                                .n_services = c->n_services,
+                               .firewalls = c->firewalls.list,
+                               .n_firewalls = c->firewalls.n,
                                .name = NODE_NAME};
 }

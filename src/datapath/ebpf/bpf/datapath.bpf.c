@@ -11,6 +11,7 @@
  * them. */
 #include "datapath/ebpf/bpf/arp.h"
 #include "datapath/ebpf/bpf/encap.h"
+#include "datapath/ebpf/bpf/firewall.h"
 #include "datapath/ebpf/bpf/leave.h"
 #include "datapath/ebpf/bpf/refuse.h"
 #include "datapath/ebpf/bpf/stream.h"
@@ -45,6 +46,9 @@ INLINE int route(struct packet_ctx *ctx, __u32 vnid)
     }
     if (LIKELY(pod)) {
         return deliver(ctx, pod, vnid);
+    }
+    if (!r && ctx->entry == FROM_POD && firewall_denies(ctx, vnid)) {
+        return DROPPED(EBPF_FIREWALL_DENIED);
     }
     if (!r || r->kind == EBPF_GATEWAY) {
         return to_host(ctx);
