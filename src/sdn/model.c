@@ -210,7 +210,8 @@ static struct model_verdict to_remote(const struct model_node *n, const struct m
     return (struct model_verdict){.action = MODEL_TUNNEL,
                                   .remote = r->host_ip,
                                   .tunnel_id = r->has_fixed_vnid ? r->fixed_vnid : vnid,
-                                  .eth_dst = p->eth_dst};
+                                  .eth_dst =
+                                      r->has_fixed_vnid ? mac_from_ip4(p->ip.dst) : p->eth_dst};
 }
 
 static bool is_dns(const struct model_packet *p)

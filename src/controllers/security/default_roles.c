@@ -36,7 +36,7 @@ static const struct {
     {"autoscaling", ""},
     {"batch", ""},
     {"policy", ""},
-    {"networking.k8s.io", "ingresses"},
+    {"networking.k8s.io", ""},
     {"extensions", "deployments/scale replicasets/scale"},
     {"discovery.k8s.io", ""},
     {"coordination.k8s.io", ""},
@@ -110,7 +110,7 @@ static const struct role roles[] = {
        "persistentvolumes pods/log pods/status replicationcontrollers/status "
        "resourcequotas/status services/status"},
       {READ, "apps.openshift.io", "deploymentconfigs/log deploymentconfigs/status"},
-     {READ, "route.openshift.io", "routes/status"},
+      {READ, "route.openshift.io", "routes/status"},
       {READ, "network.openshift.io",
        "clusternetworks egressnetworkpolicies hostsubnets netnamespaces"},
       {READ, "policy.networking.k8s.io", "adminnetworkpolicies baselineadminnetworkpolicies"},
