@@ -26,11 +26,15 @@ def timestamp(seconds):
 # ---- container images ----
 
 IMAGES = {
-    # name: (packages, arguments, user, more files)
-    "tenet-master": (("tenet",), ["master"], "65532:65532"),
-    "tenet-deployer": (("tenet",), ["deployer"], "65532:65532"),
-    "tenet-node": (("tenet", "tenet-node"), ["node"], "0:0"),
+    # name: (packages, program, arguments, user)
+    "tenet-master": (("tenet",), "/usr/bin/tenet", ["master"], "65532:65532"),
+    "tenet-node": (("tenet", "tenet-node"), "/usr/bin/tenet", ["node"], "0:0"),
+    "tenet-deployer": (("tenet",), "/tenet-deployer", [], "65532:65532"),
 }
+# Images with a static program and nothing else: its path in the packages.
+STATIC = {"tenet-deployer": "usr/libexec/tenet/tenet-deployer"}
+# The packages of the libraries that tenet-cni, tenet-pause (musl) and tenet-deployer contain.
+STATIC_LIBRARIES = ("libc6-dev", "libpcre2-dev", "libssl-dev", "libuv1-dev", "libyaml-dev", "musl-dev")
 PASSWD = {"etc/passwd": b"root:x:0:0:root:/:/sbin/nologin\ntenet:x:65532:65532:tenet:/:/sbin/nologin\n",
           "etc/group": b"root:x:0:\ntenet:x:65532:\n"}
 
@@ -45,10 +49,14 @@ def add(tar, name, content, stamp, mode=0o644, link=None, folder=False):
     tar.addfile(entry, io.BytesIO(content))
 
 
-def layer(root, stamp):
-    """The files of a folder, owned by root, in the order of their names."""
+def layer(name, root, stamp):
+    """The files of a folder, owned by root, in the order of their names; of an image of STATIC its program alone."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        if name in STATIC:
+            add(tar, name, (root / STATIC[name]).read_bytes(), stamp, 0o755)
+            tar.close()
+            return out.getvalue()
         add(tar, "tmp", b"", stamp, 0o1777, folder=True)
         for name, content in PASSWD.items():
             add(tar, name, content, stamp)
@@ -65,12 +73,12 @@ def layer(root, stamp):
 
 def image(name, version, root, stamp, architecture):
     """An archive of the OCI image layout with one image, whose only layer is the folder 'root'."""
-    _, arguments, user = IMAGES[name]
-    plain = layer(root, stamp)
+    _, program, arguments, user = IMAGES[name]
+    plain = layer(name, root, stamp)
     packed = gzip.compress(plain, mtime=0)
     config = compact({
         "architecture": architecture, "os": "linux", "created": timestamp(stamp),
-        "config": {"Entrypoint": ["/usr/bin/tenet"], "Cmd": arguments, "User": user, "Env": ["PATH=/usr/sbin:/usr/bin"],
+        "config": {"Entrypoint": [program], **({"Cmd": arguments} if arguments else {}), "User": user, "Env": ["PATH=/usr/sbin:/usr/bin"],
                    "Labels": {"org.opencontainers.image.title": name, "org.opencontainers.image.version": version,
                               "org.opencontainers.image.licenses": "Apache-2.0"}},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest(plain)}"]},

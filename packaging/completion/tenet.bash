@@ -90,6 +90,7 @@ _tenet() {
         "adm create-master-certs") command="adm create-master-certs" ;;
         "adm drain") command="adm drain" ;;
         "adm groups") command="adm groups" ;;
+        "adm import") command="adm import" ;;
         "adm manage-node") command="adm manage-node" ;;
         "adm new-project") command="adm new-project" ;;
         "adm pod-network") command="adm pod-network" ;;
@@ -116,6 +117,7 @@ _tenet() {
     "master --tls-cert-file") values="@file" ;;
     "master --tls-key-file") values="@file" ;;
     "master --client-ca-file") values="@file" ;;
+    "master --tls-min-version") values="VersionTLS12 VersionTLS13" ;;
     "master --kubelet-certificate-authority") values="@file" ;;
     "master --kubelet-client-certificate") values="@file" ;;
     "master --kubelet-client-key") values="@file" ;;
@@ -141,6 +143,7 @@ _tenet() {
     "apiserver --tls-cert-file") values="@file" ;;
     "apiserver --tls-key-file") values="@file" ;;
     "apiserver --client-ca-file") values="@file" ;;
+    "apiserver --tls-min-version") values="VersionTLS12 VersionTLS13" ;;
     "apiserver --kubelet-certificate-authority") values="@file" ;;
     "apiserver --kubelet-client-certificate") values="@file" ;;
     "apiserver --kubelet-client-key") values="@file" ;;
@@ -432,6 +435,10 @@ _tenet() {
     "adm groups --blacklist") values="@file" ;;
     "adm groups -n" | "adm groups --namespace") values="@namespaces" ;;
     "adm groups --kubeconfig") values="@file" ;;
+    "adm import -f" | "adm import --filename") values="@file" ;;
+    "adm import --from-kubeconfig") values="@file" ;;
+    "adm import -n" | "adm import --namespace") values="@namespaces" ;;
+    "adm import --kubeconfig") values="@file" ;;
     "adm manage-node -n" | "adm manage-node --namespace") values="@namespaces" ;;
     "adm manage-node --kubeconfig") values="@file" ;;
     "adm new-project -n" | "adm new-project --namespace") values="@namespaces" ;;
@@ -511,11 +518,11 @@ _tenet() {
     help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --cors-allowed-origins --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "controllers")
         words=""
@@ -730,7 +737,7 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm")
-        words="config cordon create-master-certs drain groups manage-node new-project pod-network policy prometheus-targets storage uncordon"
+        words="config cordon create-master-certs drain groups import manage-node new-project pod-network policy prometheus-targets storage uncordon"
         options=" --help"
         ;;
     "adm config")
@@ -752,6 +759,10 @@ _tenet() {
     "adm groups")
         words="new add-users remove-users sync prune"
         options=" --sync-config --type --whitelist --blacklist --confirm --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "adm import")
+        words="openshift-sdn"
+        options=" --filename --from-kubeconfig --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm manage-node")
         words="@nodes"

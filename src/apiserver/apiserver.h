@@ -48,9 +48,10 @@ struct apiserver_kubelets {
 /* Frees the texts. */
 void apiserver_kubelets_done(struct apiserver_kubelets *k);
 
-struct service_ranges; /* sdn/service_ranges.h */
-struct node_rules;     /* sdn/address.h */
-struct scc_blocks;     /* pod/scc_block.h */
+struct service_ranges;   /* sdn/service_ranges.h */
+struct node_rules;       /* sdn/address.h */
+struct scc_blocks;       /* pod/scc_block.h */
+struct admission_config; /* apiserver/admission/plugin_config.h */
 
 struct apiserver_config {
     const char
@@ -74,9 +75,15 @@ struct apiserver_config {
     /* Names of admission plug-ins to disable (NULL at the end; NULL: none), as
      * admission_check_disabled accepts them; borrowed until apiserver_new returns. */
     const char *const *admission_disabled;
+    /* The plug-ins that are on and off, their order and settings, as admission_config_check accepts
+     * them; NULL: all as by default.  Borrowed. */
+    const struct admission_config *admission;
     /* The node selector of projects without one of their own, "label=value,..."; NULL: none.
      * Borrowed. */
     const char *default_node_selector;
+    /* The domain of the hosts that routes get; NULL: ROUTE_DEFAULT_SUBDOMAIN (route/host.h).
+     * Borrowed. */
+    const char *routing_subdomain;
     /* Requests for projects (verbs/project_request.h): the text of a refusal, and "NAMESPACE/NAME"
      * of the template; NULL: the default ones.  Borrowed. */
     const char *project_request_message, *project_request_template;
@@ -93,6 +100,9 @@ struct apiserver_config {
     /* User IDs, groups and SELinux levels of projects (copied); NULL: those of
      * scc_blocks_defaults. */
     const struct scc_blocks *blocks;
+    /* Origins of web pages that may use the API (request/cors.h; NULL at the end; NULL: none).
+     * Borrowed until apiserver_new returns. */
+    const char *const *cors_origins;
     /* NULL: everyone is trusted, as the user system:admin of system:masters. */
     const struct apiserver_security *security;
     /* Called once, when the store's first snapshot is loaded and /readyz turns 200; may be NULL. */
@@ -104,6 +114,9 @@ struct apiserver_config {
  * end; NULL: none).  -EINVAL: an unknown name; -EPERM: a plug-in that must not be disabled, with
  * the consequence of disabling it. */
 int admission_check_disabled(const char *const *names, struct err *e);
+/* Checks that a list of plug-ins may have the name: that of a plug-in, or one that OpenShift has
+ * and Tenet accepts.  -EINVAL. */
+int admission_check_name(const char *name, struct err *e);
 /* Checks a node selector of the configuration: "label=value,label=value".  -EINVAL. */
 int admission_check_node_selector(const char *text, struct err *e);
 

@@ -191,6 +191,12 @@ void datapath_set_policy(struct datapath *dp, struct policy *p)
     dp->ops->set_policy(dp, p);
 }
 
+void datapath_set_firewall(struct datapath *dp, uint32_t vnid, const struct firewall_block *blocks,
+                           size_t n)
+{
+    dp->ops->set_firewall(dp, vnid, blocks, n);
+}
+
 void datapath_change_service(struct datapath *dp, const struct sdn_service *old,
                              const struct sdn_project_service *now)
 {

@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "net/loop/loop.h"
+#include "sdn/firewall.h"
 #include "sdn/model.h"
 #include "sdn/network.h"
 #include "wire/cni_runtime.h"
@@ -131,6 +132,8 @@ struct datapath *datapath_close(struct datapath *dp);
 void datapath_set_network(struct datapath *dp, const struct sdn_network *n);
 void datapath_set_vnids(struct datapath *dp, const char *pod_namespace, const struct sdn_vnids *v);
 void datapath_set_policy(struct datapath *dp, struct policy *p);
+void datapath_set_firewall(struct datapath *dp, uint32_t vnid, const struct firewall_block *blocks,
+                           size_t n);
 
 /* All services for pods, for a datapath that compares them as a whole. */
 struct datapath_services {

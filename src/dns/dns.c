@@ -57,6 +57,36 @@ struct dns *dns_free(struct dns *d)
     return NULL;
 }
 
+static int key_of(const char *name, struct dns_key *ret)
+{
+    *ret = (struct dns_key){.type = DNS_A};
+    return dns_name_parse(name, &ret->name);
+}
+
+int dns_ask(struct dns *d, const char *name, dns_forwarder_fn *fn, void *ctx)
+{
+    struct dns_key key;
+    if (key_of(name, &key) < 0) {
+        return -EINVAL;
+    }
+    /* As a client of its own, whose questions do not use up those of pods. */
+    return d->forwarder ? dns_forwarder_ask(d->forwarder, &key, 0, fn, ctx) : -EHOSTUNREACH;
+}
+
+void dns_forget(struct dns *d, void *ctx)
+{
+    if (d->forwarder) {
+        dns_forwarder_forget(d->forwarder, ctx);
+    }
+}
+
+bool dns_known(struct dns *d, const char *name, struct dns_cached *ret)
+{
+    struct dns_key key;
+    return key_of(name, &key) == 0 &&
+           dns_cache_get(d->cache, &key, loop_now_ms(d->loop), false, ret);
+}
+
 struct dns_zone *dns_zone_of(struct dns *d)
 {
     return d->zone;

@@ -7,6 +7,7 @@
 
 #include "base/prom.h"
 #include "client/services.h"
+#include "dns/forward.h"
 #include "dns/resolv.h"
 #include "dns/server.h"
 
@@ -27,6 +28,13 @@ DEFINE_CLEANUP(struct dns *, dns_free)
 struct dns_zone *dns_zone_of(struct dns *d); /* For setting pods and networks. */
 /* Services come from 'w', which must live longer. */
 void dns_follow(struct dns *d, struct services_watch *w);
+/* Asks the other name servers for the IPv4 addresses of a name outside the cluster.   'fn' is called once, never from
+ * within this call, unless an error is returned: those of dns_forwarder_ask, -EINVAL: it is no
+ * name. */
+int dns_ask(struct dns *d, const char *name, dns_forwarder_fn *fn, void *ctx);
+void dns_forget(struct dns *d, void *ctx); /* 'fn' is not called for 'ctx' any more. */
+/* The answer to the same question that is fresh now; the caller owns its message.  False: none. */
+bool dns_known(struct dns *d, const char *name, struct dns_cached *ret);
 /* Listens there, and no longer at an earlier address; does nothing when it listens there
  * already. After a failure it continues at the earlier address. The errors are those of
  * dns_server_new. */

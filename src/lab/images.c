@@ -6,13 +6,11 @@
 #include "wire/tar.h"
 
 #include <elf.h>
-#include <link.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #define PROGRAM_MAX ((size_t) 16 << 20)
-#define DYNAMIC_MAX ((size_t) 512 << 20) /* With sanitizers and debugging symbols. */
 #define HEX_SIZE 65
 
 #if defined(__x86_64__)
@@ -62,9 +60,10 @@ static int read_static(const char *path, const char *package, struct strbuf *out
 
 /* ---- layers ---- */
 
-static void pause_layer(struct strbuf *layer, const struct strbuf *program)
+/* A layer with one file. */
+static void program_layer(struct strbuf *layer, const char *name, const struct strbuf *program)
 {
-    tar_add(layer, &(struct tar_entry){"pause", 0755, program->data, program->size, NULL});
+    tar_add(layer, &(struct tar_entry){name, 0755, program->data, program->size, NULL});
     tar_end(layer);
 }
 
@@ -115,51 +114,6 @@ static int busybox_layer(struct strbuf *layer, const char *path, const struct st
     return 0;
 }
 
-/* A file of this machine in the layer, where it is on the machine or at 'name'. */
-static int add_file(struct strbuf *layer, const char *path, const char *name, struct err *e)
-{
-    CLEANUP_STRBUF struct strbuf data = STRBUF_INIT;
-    if (*path != '/' || strlen(name) > TAR_NAME_MAX) {
-        return err_set(e, -ENAMETOOLONG, "%s: the path has more than %d bytes", path, TAR_NAME_MAX);
-    }
-    int r = file_read(path, DYNAMIC_MAX, &data, e);
-    if (r == 0) {
-        tar_add(layer, &(struct tar_entry){name, 0755, data.data, data.size, NULL});
-    }
-    return r;
-}
-
-struct libraries {
-    struct strbuf *layer;
-    struct err *err;
-    int result;
-};
-
-/* Libraries are at the paths by which the dynamic linker has found them; the program itself has no
- * name, and the kernel's own has no path. */
-static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-    struct libraries *l = ctx;
-    if (*info->dlpi_name == '/') {
-        l->result = add_file(l->layer, info->dlpi_name, info->dlpi_name + 1, l->err);
-    }
-    return l->result;
-}
-
-/* The program 'tenet' with the libraries that this process has: it is the same program. */
-static int deployer_layer(struct strbuf *layer, const char *path, struct err *e)
-{
-    struct libraries l = {layer, e, 0};
-    tar_add(layer, &(struct tar_entry){"tmp/", 01777, NULL, 0, NULL});
-    int r = add_file(layer, path, "usr/bin/tenet", e);
-    if (r == 0) {
-        (void) dl_iterate_phdr(add_library, &l);
-        r = l.result;
-    }
-    tar_end(layer);
-    return r;
-}
-
 /* ---- images ---- */
 
 static void sha256_hex(const void *p, size_t size, char out[HEX_SIZE])
@@ -195,10 +149,7 @@ static const struct image images[] = {
      .command = "/bin/sh",
      .user = "user",
      .layer = LAYER_BUSYBOX},
-    {.name = LAB_IMAGE_DEPLOYER,
-     .entrypoint = "/usr/bin/tenet",
-     .command = "deployer",
-     .layer = LAYER_DEPLOYER},
+    {.name = LAB_IMAGE_DEPLOYER, .entrypoint = "/tenet-deployer", .layer = LAYER_DEPLOYER},
 };
 
 static struct json *list_of(const char *text)
@@ -265,9 +216,10 @@ static void add_layer(struct strbuf *archive, const struct strbuf *layer, char d
 int lab_images_write(const char *path, struct err *e)
 {
     CLEANUP_FREE char *pause = NULL;
-    CLEANUP_FREE char *tenet = NULL;
+    CLEANUP_FREE char *deployer = NULL;
     CLEANUP_FREE char *busybox = tool_path("busybox");
     CLEANUP_STRBUF struct strbuf pause_program = STRBUF_INIT;
+    CLEANUP_STRBUF struct strbuf deployer_program = STRBUF_INIT;
     CLEANUP_STRBUF struct strbuf busybox_program = STRBUF_INIT;
     CLEANUP_STRBUF struct strbuf archive = STRBUF_INIT;
     CLEANUP(json_free) struct json *manifest = json_array();
@@ -276,8 +228,9 @@ int lab_images_write(const char *path, struct err *e)
         return err_set(e, -ENOENT, "busybox is not installed (Debian package busybox-static)");
     }
     int r = program_find("tenet-pause", &pause, e);
-    if (r < 0 || (r = program_find("tenet", &tenet, e)) < 0 ||
+    if (r < 0 || (r = program_find("tenet-deployer", &deployer, e)) < 0 ||
         (r = read_static(pause, "tenet", &pause_program, e)) < 0 ||
+        (r = read_static(deployer, "tenet", &deployer_program, e)) < 0 ||
         (r = read_static(busybox, "busybox-static", &busybox_program, e)) < 0) {
         return r;
     }
@@ -285,13 +238,13 @@ int lab_images_write(const char *path, struct err *e)
         CLEANUP_STRBUF struct strbuf layer = STRBUF_INIT;
         switch (i) {
         case LAYER_PAUSE:
-            pause_layer(&layer, &pause_program);
+            program_layer(&layer, "pause", &pause_program);
             break;
         case LAYER_BUSYBOX:
             r = busybox_layer(&layer, busybox, &busybox_program, e);
             break;
         case LAYER_DEPLOYER:
-            r = deployer_layer(&layer, tenet, e);
+            program_layer(&layer, "tenet-deployer", &deployer_program);
             break;
         }
         if (r == 0) {

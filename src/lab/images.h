@@ -6,7 +6,7 @@
  *     localhost/busybox:1        Debian's busybox-static, with a link for each of its applets
  *     localhost/busybox-user:1   the same, run as user 1000, with a port and SIGINT to stop it
  *     localhost/busybox-name:1   the same, run as the user named "user"
- *     localhost/tenet-deployer:1 tenet and its libraries, the program of deployer pods
+ *     localhost/tenet-deployer:1 tenet-deployer, the program of deployer pods
  *
  * The same programs make the same image ids. Blocking calls. */
 #pragma once

@@ -193,6 +193,7 @@ static int serve(struct master_api *m, int fd, struct err *e)
         .addresses = &m->cfg.host->addresses.rules,
         .admission_disabled = (const char *const *) c->disabled_admission,
         .default_node_selector = c->node_selector,
+        .routing_subdomain = c->routing_subdomain,
         .project_request_message = c->project_message,
         .project_request_template = c->project_template,
         .pod_security_exempt = {(const char *const *) c->exempt_users,
@@ -200,7 +201,11 @@ static int serve(struct master_api *m, int fd, struct err *e)
                                 (const char *const *) c->exempt_runtime_classes},
         .limit_secret_references = c->limit_secret_references,
         .blocks = &c->blocks,
-        .node_selector_blacklist = (const char *const *) c->node_label_blacklist,
+        .admission = &c->admission,
+        .node_selector_blacklist =
+            (const char *const *) (c->node_label_blacklist ? c->node_label_blacklist
+                                                           : c->admission.node_labels),
+        .cors_origins = (const char *const *) c->cors_origins,
         .security = master_security_of_api(m->security),
         .ready = registry_ready,
         .ctx = m};

@@ -19,6 +19,8 @@ void master_config_done(struct master_config *c)
 {
     options_done(&master_options, c);
     json_free(c->oauth.providers);
+    admission_config_done(&c->admission);
+    json_free(c->named_certs);
     *c = (struct master_config){0};
 }
 
@@ -64,9 +66,6 @@ int master_config_read(struct master_config *c, const struct json *v, const char
                        struct err *e)
 {
     int r = options_read(&master_options, c, v, dir, e);
-    if (r == 0 && dir) {
-        oauth_config_resolve_files(c->oauth.providers, dir);
-    }
     return r < 0 ? r : master_config_join(c, v, e);
 }
 

@@ -6,6 +6,7 @@
  * that names the key, because a misspelt key must not silently lose a setting. */
 #pragma once
 
+#include "apiserver/admission/plugin_config.h"
 #include "controllers/network/netconf.h"
 #include "master/dns_config.h"
 #include "master/service_config.h"
@@ -29,6 +30,10 @@ struct master_config {
     unsigned lease_ttl_s;
     char *tls;                                        /* "auto", "off"; NULL: not given */
     char *pki_dir, *cert_file, *key_file, *client_ca; /* NULL: not given */
+    struct json *named_certs;                         /* namedCertificates; NULL: not given */
+    char *min_tls;                                    /* NULL: not given */
+    char **ciphers;                                   /* End with NULL; NULL: not given. */
+    char **cors_origins;                              /* The same. */
     char *kubelet_ca, *kubelet_cert, *kubelet_key;    /* NULL: not given */
     char **names;                                     /* End with NULL; NULL: not given. */
     char *authorization_mode;                         /* "RBAC", "AlwaysAllow"; NULL: not given */
@@ -45,27 +50,29 @@ struct master_config {
     struct dns_config dns;
     char *signing_cert, *signing_key;         /* Files of the authority; NULL: not given. */
     char *status_address;                     /* Of controllers apart; "none": nowhere. */
+    char *routing_subdomain;                  /* Domain of routes' hosts; NULL: not given. */
     char *node_selector;                      /* Of projects without one; NULL: not given. */
     char *project_message, *project_template; /* Of requests for projects; NULL: not given. */
     struct scc_blocks blocks;                 /* User IDs and SELinux levels of projects. */
     char **node_label_blacklist;              /* Labels of PodNodeConstraints; NULL: not given. */
     /* What Pod Security does not judge; NULL: not given. */
     char **exempt_users, **exempt_namespaces, **exempt_runtime_classes;
-    char **disabled_admission;       /* Names of plug-ins; NULL: not given. */
-    char *scheduler_policy;          /* File of OpenShift's policy; NULL: not given. */
-    unsigned node_grace_s;           /* Silence of a kubelet before its node is unknown. */
-    unsigned ended_pods;             /* Pods that have ended and are kept; 0: all. */
-    bool scheduler;                  /* The controllers include the scheduler. */
-    char *deployer_image;            /* Of the pods that do rollouts of DeploymentConfigs. */
-    bool deploy_in_process;          /* Such rollouts need no pod. */
-    bool workloads;                  /* And those of Deployments, Jobs and their like. */
-    bool local_class;                /* The storage class "local" is made. */
-    bool snapshot_kinds;             /* The definitions of volume snapshots are made. */
-    char *log_level;                 /* As log_set_levels takes it; NULL: not given. */
-    char *log_format;                /* "text" or "json"; NULL: not given. */
-    struct oauth_config oauth;       /* The OAuth server is on if it has providers. */
-    unsigned n_network_flags;        /* How often --cluster-network was given. */
-    struct option_findings findings; /* Keys of the file that have no effect. */
+    char **disabled_admission;         /* Names of plug-ins; NULL: not given. */
+    struct admission_config admission; /* Of all other keys of admissionConfig. */
+    char *scheduler_policy;            /* File of OpenShift's policy; NULL: not given. */
+    unsigned node_grace_s;             /* Silence of a kubelet before its node is unknown. */
+    unsigned ended_pods;               /* Pods that have ended and are kept; 0: all. */
+    bool scheduler;                    /* The controllers include the scheduler. */
+    char *deployer_image;              /* Of the pods that do rollouts of DeploymentConfigs. */
+    bool deploy_in_process;            /* Such rollouts need no pod. */
+    bool workloads;                    /* And those of Deployments, Jobs and their like. */
+    bool local_class;                  /* The storage class "local" is made. */
+    bool snapshot_kinds;               /* The definitions of volume snapshots are made. */
+    char *log_level;                   /* As log_set_levels takes it; NULL: not given. */
+    char *log_format;                  /* "text" or "json"; NULL: not given. */
+    struct oauth_config oauth;         /* The OAuth server is on if it has providers. */
+    unsigned n_network_flags;          /* How often --cluster-network was given. */
+    struct option_findings findings;   /* Keys of the file that have no effect. */
     struct {
         struct ip4_prefix cidr;
         int64_t bits;

@@ -6,6 +6,7 @@
 #include "apiserver/oauth/oauth.h"
 
 #include "base/str.h"
+#include "net/tls/tls.h"
 
 #include <errno.h>
 
@@ -51,6 +52,18 @@ static int check_security(const struct master_config *c, struct err *e)
     return 0;
 }
 
+/* Cipher suites of TLS 1.2 alone leave nothing of the list when that version is not served. */
+static int check_ciphers(const struct master_config *c, struct err *e)
+{
+    bool any = !c->ciphers || !*c->ciphers || !streq_null(c->min_tls, "VersionTLS13");
+    for (char **name = c->ciphers; !any && *name; name++) {
+        any = tls_cipher_is_13(*name);
+    }
+    return any ? 0
+               : err_set(e, -EINVAL,
+                         "servingInfo.cipherSuites: has none of TLS 1.3, the minTLSVersion");
+}
+
 static int check_tls(const struct master_config *c, struct err *e)
 {
     enum master_tls_mode mode = master_config_tls(c);
@@ -66,7 +79,15 @@ static int check_tls(const struct master_config *c, struct err *e)
     if (c->client_ca && !c->cert_file) {
         return err_set(e, -EINVAL, "servingInfo.clientCA: must be given with certFile and keyFile");
     }
-    return 0;
+    const char *key = json_count(c->named_certs) ? "namedCertificates"
+                      : c->min_tls               ? "minTLSVersion"
+                      : c->ciphers               ? "cipherSuites"
+                                                 : NULL;
+    if (key && mode == MASTER_TLS_OFF) {
+        return err_set(e, -EINVAL,
+                       "servingInfo.%s: needs HTTPS (tls: auto, or certFile and keyFile)", key);
+    }
+    return check_ciphers(c, e);
 }
 
 static int check_kubelet_client(const struct master_config *c, struct err *e)
@@ -151,6 +172,8 @@ int master_config_check(const struct master_config *c, unsigned parts, struct er
     if (r < 0) {
         return err_prefix(e, "projectConfig.securityAllocator"), r;
     }
-    r = check_signing(c, e);
+    r = admission_config_check(&c->admission, (const char *const *) c->disabled_admission,
+                               (const char *const *) c->node_label_blacklist, e);
+    r = r < 0 ? r : check_signing(c, e);
     return r < 0 || !(parts & (MASTER_API | MASTER_STORE)) ? r : check_serving(c, parts, e);
 }

@@ -3,11 +3,14 @@
 #include "master/master_config.h"
 
 #include "api/kind.h"
+#include "api/kinds/route_fields.h"
 #include "apiserver/apiserver.h"
+#include "apiserver/request/cors.h"
 #include "base/mem.h"
 #include "master/openshift_keys.h"
 #include "net/tls/pki.h"
 #include "oauth/redirect.h"
+#include "route/host.h"
 #include "wire/yaml.h"
 
 #include <ctype.h>
@@ -174,6 +177,122 @@ static int set_providers(void *config, const char *value, struct err *e)
     return r < 0 ? r : read_providers(config, v, e);
 }
 
+/* ---- admission plug-ins ---- */
+
+static int read_plugins(void *config, const struct json *v, struct err *e)
+{
+    return admission_config_read(&((struct master_config *) config)->admission, v, e);
+}
+
+/* The same, of a text in JSON or YAML. */
+static int set_plugins(void *config, const char *value, struct err *e)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = yaml_parse(value, strlen(value), &v, e);
+    return r < 0 ? r : read_plugins(config, v, e);
+}
+
+static int set_plugin_order(void *config, const char *list, struct err *e)
+{
+    return admission_config_set_order(&((struct master_config *) config)->admission, list, e);
+}
+
+/* ---- certificates by name ---- */
+
+/* A DNS name, or "*." and one. */
+static const char *check_sni_name(const char *name)
+{
+    return api_check_dns_subdomain(str_has_prefix(name, "*.") ? name + 2 : name);
+}
+
+/* Whether the name stands before the item 'k' of the names of certificate 'at'. */
+static bool is_named_before(const struct json *list, size_t at, size_t k, const char *name)
+{
+    const struct json *item;
+    for (size_t i = 0; i <= at; i++) {
+        JSON_FOREACH (item, json_get(json_at(list, i), "names")) {
+            if ((i < at || item_i < k) && streq_null(json_get_string(item), name)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int check_named_cert(const struct json *list, size_t at, struct err *e)
+{
+    static const char *const files[] = {"certFile", "keyFile"};
+    const struct json *v = json_at(list, at), *names = json_get(v, "names"), *item;
+    if (!json_is(v, JSON_OBJECT)) {
+        return err_set(e, -EINVAL, "[%zu]: must have names, certFile and keyFile", at);
+    }
+    for (size_t k = 0; k < json_count(v); k++) {
+        const char *key = json_key_at(v, k);
+        if (!streq(key, "names") && !streq(key, files[0]) && !streq(key, files[1])) {
+            return err_set(e, -EINVAL, "[%zu].%.80s: unknown key", at, key);
+        }
+    }
+    for (size_t k = 0; k < ARRAY_SIZE(files); k++) {
+        if (!*json_get_text(v, files[k])) {
+            return err_set(e, -EINVAL, "[%zu].%s: must be given", at, files[k]);
+        }
+    }
+    if (names && !json_is(names, JSON_NULL) && !json_is(names, JSON_ARRAY)) {
+        return err_set(e, -EINVAL, "[%zu].names: must be a list of DNS names", at);
+    }
+    JSON_FOREACH (item, names) {
+        const char *name = json_get_string(item), *why = name ? check_sni_name(name) : "no text";
+        if (why) {
+            return err_set(e, -EINVAL, "[%zu].names[%zu]: \"%.80s\" is no DNS name: %s", at, item_i,
+                           name ? name : "", why);
+        }
+        if (is_named_before(list, at, item_i, name)) {
+            return err_set(e, -EINVAL, "[%zu].names[%zu]: \"%.80s\" is there twice", at, item_i,
+                           name);
+        }
+    }
+    return 0;
+}
+
+static int read_named_certs(void *config, const struct json *v, struct err *e)
+{
+    struct master_config *c = config;
+    if (!json_is(v, JSON_ARRAY) && !json_is(v, JSON_NULL)) {
+        return err_set(e, -EINVAL, "must be a list of certificates");
+    }
+    for (size_t i = 0; i < json_count(v); i++) {
+        int r = check_named_cert(v, i, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    json_free(c->named_certs);
+    c->named_certs = json_clone(v);
+    return 0;
+}
+
+/* Takes relative names of files from the folder 'dir'. */
+static void resolve_named_certs(struct json *list, const char *dir)
+{
+    static const char *const keys[] = {"certFile", "keyFile"};
+    for (size_t i = 0; i < json_count(list); i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
+            const char *file = json_get_text(json_at(list, i), keys[k]);
+            if (*file != '/') {
+                json_set(json_at(list, i), keys[k], json_stringf("%s/%s", dir, file));
+            }
+        }
+    }
+}
+
+/* The same, of a text in JSON or YAML. */
+static int set_named_certs(void *config, const char *value, struct err *e)
+{
+    CLEANUP(json_free) struct json *v = NULL;
+    int r = yaml_parse(value, strlen(value), &v, e);
+    return r < 0 ? r : read_named_certs(config, v, e);
+}
+
 /* ---- other values that need functions ---- */
 
 static int set_external(void *config, const char *list, struct err *e)
@@ -229,6 +348,14 @@ static int check_class_name(const char *name, struct err *e)
 {
     const char *why = api_check_dns_subdomain(name);
     return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the name of a RuntimeClass: %s", name,
+                         why)
+               : 0;
+}
+
+static int check_subdomain(const char *name, struct err *e)
+{
+    const char *why = route_check_subdomain(name);
+    return why ? err_set(e, -EINVAL, "\"%.80s\" cannot be the domain of routes' hosts: %s", name,
                          why)
                : 0;
 }
@@ -437,11 +564,6 @@ static int note_idle(struct master_config *c, const char *key)
     return 0;
 }
 
-static int set_cors(void *config, const char *origins, struct err *e)
-{
-    return note_idle(config, "corsAllowedOrigins");
-}
-
 static int set_images(void *config, const char *format, struct err *e)
 {
     return note_idle(config, "imageConfig");
@@ -638,8 +760,9 @@ static const struct option_row rows[] = {
      MEMBER(deployer_image),
      .dflt = "localhost/tenet-deployer:" TENET_VERSION,
      .help = "image of the pods that do rollouts of DeploymentConfigs",
-     .detail = "Its command is `tenet deployer`. Nodes have to have it, or be able to pull it; a "
-               "release has an archive of it, which `ctr images import` loads."},
+     .detail =
+         "Its program is `tenet-deployer`, which is static. Nodes have to have the image, or be "
+         "able to pull it; a release has an archive of it, which `ctr images import` loads."},
     {.path = "kubernetesMasterConfig.deployInProcess",
      .flag = "deploy-in-process",
      .arg = "BOOL",
@@ -794,6 +917,60 @@ static const struct option_row rows[] = {
      .example = "/etc/tenet/client-ca.crt",
      .help = "authorities of clients' certificates, with certFile",
      .detail = "PEM. A client whose certificate is not valid is refused."},
+    {.path = "servingInfo.namedCertificates",
+     API,
+     .set = set_named_certs,
+     .read = read_named_certs,
+     .resolve = resolve_named_certs,
+     .unset = "none",
+     .example = "[]",
+     .yaml = " []",
+     .help = "further certificates of the API, for clients that ask for one of their names (SNI)",
+     .detail =
+         "Each has `certFile`, `keyFile` and `names`, of which `*.example.com` stands for one "
+         "label; without `names`, those of the certificate count. The files are read again "
+         "at SIGHUP. Nothing else changes: the kubeconfigs connect to the first of "
+         "servingInfo.names."},
+    {.path = "servingInfo.minTLSVersion",
+     .flag = "tls-min-version",
+     .arg = "VERSION",
+     .type = OPTION_CHOICE,
+     .choices = "VersionTLS12 VersionTLS13",
+     API,
+     MEMBER(min_tls),
+     .unset = "VersionTLS12",
+     .example = "VersionTLS13",
+     .help = "least version of TLS; versions before 1.2 are never served"},
+    {.path = "servingInfo.cipherSuites",
+     .flag = "tls-cipher-suites",
+     .arg = "NAMES",
+     .type = OPTION_TEXTS,
+     .items = "names of cipher suites",
+     API,
+     MEMBER(ciphers),
+     .check = tls_check_cipher,
+     .unset = "all that can be named",
+     .example = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_AES_256_GCM_SHA384",
+     .help = "cipher suites of the API, by their names in IANA's registry",
+     .detail = "Those of TLS 1.2 with ECDHE and AES-GCM or ChaCha20, and the three of TLS 1.3 that "
+               "OpenSSL serves by default. A list without one of TLS 1.3 leaves that version all "
+               "three; a list of those alone ends TLS 1.2."},
+    {.path = "corsAllowedOrigins",
+     .flag = "cors-allowed-origins",
+     .arg = "ORIGINS",
+     .type = OPTION_TEXTS,
+     .items = "origins",
+     API,
+     MEMBER(cors_origins),
+     .check = cors_check,
+     .unset = "none",
+     .example = "(?i)//127\\.0\\.0\\.1(:|\\z)",
+     .help = "web sites whose pages may use the API by a browser (CORS)",
+     .detail =
+         "A host, with or without a port, is compared with the origin's. Anything else is a "
+         "regular expression without commas, which matches anywhere in the origin: begin it "
+         "with `//` and end it with `(:|\\z)`. The paths of the OAuth server are for no other "
+         "site's pages."},
     {.path = "kubeletClientInfo.ca",
      .flag = "kubelet-certificate-authority",
      .arg = "FILE",
@@ -923,6 +1100,17 @@ static const struct option_row rows[] = {
      .dflt = "5",
      .example = "5",
      .help = "SELinux levels that are set aside for each project"},
+    {.path = "routingConfig.subdomain",
+     .flag = "routing-subdomain",
+     .arg = "DOMAIN",
+     API,
+     MEMBER(routing_subdomain),
+     .check = check_subdomain,
+     .dflt = ROUTE_DEFAULT_SUBDOMAIN,
+     .example = "apps.example.com",
+     .help = "the domain of the host names that routes without one get",
+     .detail = "The host is NAME-NAMESPACE.DOMAIN. Routes that exist keep theirs. See "
+               "docs/routes.md."},
     {.path = "podSecurity.exemptUsernames",
      .type = OPTION_TEXTS,
      .items = "names of users",
@@ -952,6 +1140,30 @@ static const struct option_row rows[] = {
      .unset = "none",
      .example = "sandboxed",
      .help = "RuntimeClasses whose pods are not judged by the Pod Security labels of namespaces"},
+    {.path = "admissionConfig.pluginConfig",
+     API,
+     .set = set_plugins,
+     .read = read_plugins,
+     .resolve = admission_config_resolve,
+     .idle_entry = admission_config_idle,
+     .unset = "the default of each plug-in",
+     .example = "{}",
+     .yaml = " {}",
+     .help = "admission plug-ins to turn on or off, and their settings",
+     .detail =
+         "A mapping of names to `configuration`, or to `location`, a file with the same. It is "
+         "a document of the kind DefaultAdmissionConfig with `disable`, or of the plug-in's "
+         "own kind; docs/admission.md has all plug-ins and keys."},
+    {.path = "admissionConfig.pluginOrderOverride",
+     .type = OPTION_TEXTS,
+     .items = "names of admission plug-ins",
+     API,
+     .set = set_plugin_order,
+     .unset = "the default order",
+     .example = "NamespaceLifecycle",
+     .help = "admission plug-ins in the order in which they run; others are off",
+     .detail = "It is not to be set. Plug-ins that no configuration can turn off run all the same, "
+               "before the listed ones."},
     {.path = "admissionConfig.nodeSelectorLabelBlacklist",
      .flag = "node-selector-label-blacklist",
      .arg = "LABEL,...",
@@ -974,7 +1186,7 @@ static const struct option_row rows[] = {
      .example = "RestrictedNodePorts",
      .help = "admission plug-ins that do not run",
      .detail = "Plug-ins without which users or nodes could get the rights of others cannot be "
-               "disabled. The log names all at start; docs/security.md says what each does."},
+               "disabled. The log names all at start; docs/admission.md says what each does."},
     {.path = "serviceAccountConfig.privateKeyFile",
      .flag = "service-account-signing-key-file",
      .arg = "FILE",
@@ -1014,6 +1226,7 @@ static const struct option_row rows[] = {
      API,
      .set = set_providers,
      .read = read_providers,
+     .resolve = oauth_config_resolve_files,
      .unset = "no OAuth server",
      .example = "[]",
      .yaml = " []",
@@ -1393,11 +1606,6 @@ static const struct option_row rows[] = {
      BOTH,
      .set = set_service_network,
      .help = "OpenShift's flag: the same as --service-network"},
-    {.flag = "cors-allowed-origins",
-     .arg = "REGEX,...",
-     API,
-     .set = set_cors,
-     .help = "OpenShift's flag: read without effect, with a warning"},
     {.flag = "images",
      .arg = "FORMAT",
      API,

@@ -22,28 +22,56 @@ const char *master_tls_dir(const struct master_config *c)
     return c->pki_dir ? c->pki_dir : DEFAULT_DIR;
 }
 
+/* The texts of a list, borrowed; the array is owned. */
+static const char *const *names_of(const struct json *list)
+{
+    const char **names = xcalloc(json_count(list) + 1, sizeof *names);
+    for (size_t i = 0; i < json_count(list); i++) {
+        names[i] = json_get_string(json_at(list, i));
+    }
+    return (const char *const *) names;
+}
+
 /* Makes the TLS context, or replaces the existing one. */
 static int load(struct master_tls *t, char *const *proxy_cas, struct err *e)
 {
     const struct master_config *c = t->config;
+    CLEANUP_FREE struct tls_named_cert *named =
+        xcalloc(json_count(c->named_certs) + 1, sizeof *named);
     struct tls_server_config cfg = {.cert_file = c->cert_file,
                                     .key_file = c->key_file,
                                     .client_ca_file = c->client_ca,
-                                    .proxy_cas = (const char *const *) proxy_cas};
+                                    .proxy_cas = (const char *const *) proxy_cas,
+                                    .named = named,
+                                    .n_named = json_count(c->named_certs),
+                                    .min_version = c->min_tls,
+                                    .ciphers = (const char *const *) c->ciphers};
+    for (size_t i = 0; i < cfg.n_named; i++) {
+        const struct json *v = json_at(c->named_certs, i);
+        named[i].cert_file = json_get_text(v, "certFile");
+        named[i].key_file = json_get_text(v, "keyFile");
+        named[i].names = names_of(json_get(v, "names"));
+    }
     CLEANUP_FREE char *cert = xasprintf("%s/server.crt", master_tls_dir(c));
     CLEANUP_FREE char *key = xasprintf("%s/server.key", master_tls_dir(c));
     CLEANUP_FREE char *ca = xasprintf("%s/ca.crt", master_tls_dir(c));
+    int r = 0;
     if (master_config_tls(c) == MASTER_TLS_AUTO) {
-        int r = master_pki_ensure(c, master_tls_dir(c), t->port, false, &t->ca, NULL, e);
+        r = master_pki_ensure(c, master_tls_dir(c), t->port, false, &t->ca, NULL, e);
         if (r < 0) {
-            return err_prefix(e, "pkiDir"), r;
+            err_prefix(e, "pkiDir");
         }
         cfg.cert_file = cert;
         cfg.key_file = key;
         cfg.client_ca_file = ca;
     }
-    return t->context ? tls_server_reload(t->context, &cfg, e)
-                      : tls_server_new(&cfg, &t->context, e);
+    r = r < 0        ? r
+        : t->context ? tls_server_reload(t->context, &cfg, e)
+                     : tls_server_new(&cfg, &t->context, e);
+    for (size_t i = 0; i < cfg.n_named; i++) {
+        free((void *) named[i].names);
+    }
+    return r;
 }
 
 int master_tls_new(const struct master_config *c, int port, struct master_tls **ret, struct err *e)

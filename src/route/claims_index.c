@@ -3,9 +3,9 @@
  *
  * Routes conflict within one domain only.  There, routes without wildcard on different hosts do not
  * conflict with each other; they meet only by the wildcards of the domain.  So a change of a route
- * without wildcard is decided among the routes of its host.  Each wildcard counts the admitted older
- * routes of other namespaces below its domain; the domain is decided as a whole only when such a
- * count becomes 0 or stops being 0, and when a wildcard changes itself. */
+ * without wildcard is decided among the routes of its host.  Each wildcard counts the admitted
+ * older routes of other namespaces below its domain; the domain is decided as a whole only when
+ * such a count becomes 0 or stops being 0, and when a wildcard changes itself. */
 #include "route/claims_priv.h"
 
 #include "base/mem.h"

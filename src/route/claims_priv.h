@@ -10,7 +10,7 @@ enum claims_rival {
     CLAIMS_FREE,
     CLAIMS_SAME_HOST,    /* An older route without wildcard on the same host. */
     CLAIMS_WILDCARD,     /* An older wildcard of the host's domain. */
-    CLAIMS_BELOW_DOMAIN, /* An older route of another namespace on a host of the wildcard's domain. */
+    CLAIMS_BELOW_DOMAIN, /* An older route of another namespace below the wildcard's domain. */
 };
 
 /* Whether the options alone refuse the route: fills '*ret', and returns true. */

@@ -35,6 +35,8 @@ static const char *const causes[] = {
     [MODEL_SERVICE_NO_ENDPOINTS] = "to a service that has no endpoints",
     [MODEL_SERVICE_IDLE] = "to an idle service: the packet waits for pods, which are asked for",
     [MODEL_FORGED_ERROR] = "an ICMP error about a packet that the pod did not receive",
+    [MODEL_METADATA] = "to the metadata address of clouds, which this node blocks",
+    [MODEL_FIREWALL_DENIED] = "to a destination outside that the project's egress firewall denies",
 };
 static_assert(ARRAY_SIZE(causes) == MODEL_N_CAUSES, "a line for each cause");
 
@@ -66,7 +68,7 @@ static const struct {
     {"route", PIPELINE_BASE, 400, "to the gateway: the host"},
     {"route", PIPELINE_BASE, 300, "to this node's subnet"},
     {"route", PIPELINE_BASE, 100, "to the subnet of another node"},
-    {"route", PIPELINE_BASE, 0, "to the outside, by way of the host"},
+    {"route", PIPELINE_BASE, 0, "to the outside"},
     {"remote", PIPELINE_REMOTE, 100, "by the tunnel to the node that has the subnet"},
     {"local", PIPELINE_POD, 100, "the destination is the pod"},
     {"track", PIPELINE_BASE, 200, "SCTP: its association is looked up"},
@@ -92,7 +94,12 @@ static const struct {
     {"ingress-baseline", PIPELINE_BASE, 0, "allowed: no BaselineAdminNetworkPolicy decides"},
     {"route", PIPELINE_BASE, 410, "to the gateway: the host; the connection is remembered"},
     {"route", PIPELINE_BASE, 110, "to another node; the connection is remembered"},
-    {"route", PIPELINE_BASE, 10, "to the outside; the connection is remembered"},
+    {"route", PIPELINE_BASE, 40, "the host's own packet to the metadata address"},
+    {"route", PIPELINE_BASE, 30, "DNS at the metadata address"},
+    {"egress-firewall", PIPELINE_BASE, 65000, "DNS of this node, which no egress firewall denies"},
+    {"egress-firewall", PIPELINE_BASE, 0, "no rule of an egress firewall denies it"},
+    {"outside", PIPELINE_BASE, 10, "to the outside; the connection is remembered"},
+    {"outside", PIPELINE_BASE, 0, "to the outside"},
     {"isolation", PIPELINE_BASE, 400, "delivered, and the connection is remembered"},
     {"isolation", PIPELINE_BASE, 300, "delivered: the sender is global, or nothing is isolated"},
     {"isolation", PIPELINE_BASE, 200, "delivered: the pod is in a global project"},
@@ -179,6 +186,9 @@ const char *explain_rule(uint8_t table, uint16_t priority, uint64_t cookie)
         if (rules[i].kind == kind && rules[i].priority == priority && streq(rules[i].table, name)) {
             return rules[i].text;
         }
+    }
+    if (kind == PIPELINE_FIREWALL) {
+        return "a rule of the project's egress firewall allows the destination";
     }
     if (kind == PIPELINE_POLICY_CLASS && priority != PRIORITY_ISOLATED) {
         return "what rules say of a class of pods";

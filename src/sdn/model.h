@@ -7,6 +7,7 @@
  * it so: change it with the prose, not with the flows. It also names the cause of every drop. */
 #pragma once
 
+#include "sdn/firewall.h"
 #include "sdn/model_policy.h"
 #include "sdn/network.h"
 #include "sdn/service.h"
@@ -21,6 +22,13 @@ struct model_pod {
     uint32_t also_vnid;
 };
 
+/* The egress firewall of the pods with a VNID. */
+struct model_firewall {
+    uint32_t vnid;
+    const struct firewall_rule *rules;
+    size_t n_rules;
+};
+
 /* The caller owns the network and the arrays; they must outlive the struct. */
 struct model_node {
     const struct sdn_network *net;
@@ -30,6 +38,8 @@ struct model_node {
         *policies; /* Under ovs-networkpolicy; its endpoints include 'pods'. */
     const struct sdn_project_service *services;
     size_t n_services;
+    const struct model_firewall *firewalls; /* At most one for each VNID. */
+    size_t n_firewalls;
     const char *name; /* Name of the node, for traffic policies; NULL: they are ignored. */
 };
 
@@ -123,6 +133,8 @@ enum model_cause {
     MODEL_SERVICE_NO_ENDPOINTS,
     MODEL_SERVICE_IDLE, /* The service has no endpoints and is idle; the agent keeps the packet. */
     MODEL_FORGED_ERROR, /* A pod's ICMP error about a packet that the pod did not receive. */
+    MODEL_METADATA,     /* To SDN_METADATA_IP, which this node blocks. */
+    MODEL_FIREWALL_DENIED, /* To the outside, which the project's egress firewall denies. */
     MODEL_N_CAUSES,
 };
 

@@ -45,6 +45,8 @@ const char *pipeline_table_name(uint8_t table)
         [ARP] = "arp",
         [ARP_REPLY] = "arp-reply",
         [ROUTE] = "route",
+        [EGRESS_FIREWALL] = "egress-firewall",
+        [OUTSIDE] = "outside",
         [REMOTE] = "remote",
         [LOCAL] = "local",
         [INGRESS_SUBJECT] = "ingress-subject",
@@ -77,6 +79,8 @@ enum model_cause pipeline_cause(uint8_t table, uint64_t cookie)
         return MODEL_SPOOFED_SOURCE;
     case PIPELINE_POD:
         return table == LOCAL ? MODEL_OWN_ADDRESS : MODEL_SPOOFED_SOURCE;
+    case PIPELINE_FIREWALL:
+        return MODEL_FIREWALL_DENIED;
     default:
         return MODEL_NOT_DROPPED;
     }
@@ -445,7 +449,6 @@ static void base_commit_routes(const struct sdn_network *n, struct of_flow_list 
     for (size_t i = 0; i < n->n_cluster; i++) {
         base_commit_route(110, n->cluster[i], REMOTE, out);
     }
-    base_commit_route(10, (struct ip4_prefix){0}, HOST, out);
 }
 
 /* ---- base: routing and delivery ---- */
@@ -469,7 +472,7 @@ static void base_route(const struct sdn_network *n, struct of_flow_list *out)
         base_ip_goto(ROUTE, 100, n->cluster[i], REMOTE, out);
     }
     base_begin(&b, ROUTE, 0);
-    pipeline_end_goto(&b, HOST, out);
+    pipeline_end_goto(&b, EGRESS_FIREWALL, out);
 
     base_begin(&host, REMOTE, 50);
     base_begin(&b, REMOTE, 0);
@@ -538,6 +541,7 @@ void pipeline_base(const struct sdn_network *n, struct of_flow_list *out)
     }
     pipeline_base_services(n, out);
     base_route(n, out);
+    pipeline_base_egress(n, out);
     base_drop_rest(LOCAL, MODEL_NO_SUCH_POD, out);
     base_isolation(n, out);
     base_host(n, out);
@@ -575,6 +579,9 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     of_match_ip_dst(&b, r->subnet);
     if (r->has_fixed_vnid) {
         of_act_set_tun_id(&b, r->fixed_vnid);
+        /* The host may have nothing but a tunnel device, which accepts frames to its own MAC. */
+        of_act_load(&b, OF_ETH_DST, 32, 16, MAC_PREFIX);
+        of_act_move(&b, OF_IP_DST, 0, OF_ETH_DST, 0, 32);
     } else {
         of_act_move(&b, OF_REG0, 0, OF_TUN_ID, 0, VNID_BITS);
     }

@@ -6,6 +6,7 @@
  * The datapath stores the union and sends differences. */
 #pragma once
 
+#include "sdn/firewall.h"
 #include "sdn/model.h"
 #include "sdn/service.h"
 #include "wire/openflow.h"
@@ -48,6 +49,7 @@ enum pipeline_kind {
     PIPELINE_SERVICE_ADDRESS = 11,
     PIPELINE_SERVICE_ENDPOINT = 12,
     PIPELINE_SERVICE_SPREAD = 13,
+    PIPELINE_FIREWALL = 14,
 };
 static inline uint64_t pipeline_cookie(enum pipeline_kind kind, uint64_t id)
 {
@@ -97,6 +99,16 @@ void pipeline_pod(const struct sdn_network *n, const struct pipeline_pod *p,
 /* One flow, for each effective VNID that a local pod has (none for 0 and SDN_VNID_NOBODY, none
  * where VNIDs are not compared). */
 void pipeline_vnid(const struct sdn_network *n, uint32_t vnid, struct of_flow_list *out);
+
+/* ---- traffic to the outside, in egress_flows.c ---- */
+
+static inline uint64_t pipeline_firewall_cookie(uint32_t vnid)
+{
+    return pipeline_cookie(PIPELINE_FIREWALL, vnid);
+}
+/* The egress firewall of the pods with this VNID: one flow for each block. */
+void pipeline_firewall(uint32_t vnid, const struct firewall_block *blocks, size_t n_blocks,
+                       struct of_flow_list *out);
 
 /* ---- services, in pipeline_services.c ---- */
 

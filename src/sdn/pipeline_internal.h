@@ -57,6 +57,9 @@ static inline enum table pipeline_checked(const struct sdn_network *n)
     return n->plugin == SDN_NETWORKPOLICY ? TRACK : ROUTE;
 }
 
+/* ---- egress_flows.c ---- */
+void pipeline_base_egress(const struct sdn_network *n, struct of_flow_list *out);
+
 /* ---- pipeline_services.c ---- */
 void pipeline_base_services(const struct sdn_network *n, struct of_flow_list *out);
 /* Packets to the addresses of a node; each flow belongs to the group 'cookie'. */

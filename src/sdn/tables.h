@@ -30,6 +30,8 @@ enum table {
     ARP = 40,
     ARP_REPLY = 45,
     ROUTE = 50,
+    EGRESS_FIREWALL = 52,
+    OUTSIDE = 55,
     REMOTE = 60,
     LOCAL = 70,
     INGRESS_SUBJECT = 71,

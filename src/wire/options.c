@@ -424,7 +424,11 @@ static int read_value(const struct reader *rd, const struct option_row *row, con
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     int64_t i = 0;
     if (row->read) {
-        return row->read(rd->config, v, e);
+        CLEANUP(json_free) struct json *own = row->resolve && rd->dir ? json_clone(v) : NULL;
+        if (own) {
+            row->resolve(own, rd->dir);
+        }
+        return row->read(rd->config, own ? own : v, e);
     }
     const char *s = scalar_text(rd, row, v);
     if (is_list(row) && !(s && rd->table->any_scalar)) {
@@ -488,21 +492,34 @@ static int read_flags(const struct reader *rd, const struct option_place *at, co
     return 0;
 }
 
-/* Puts the key before the error of its value, which may go on with a path below the key. */
+/* Whether the error of a value goes on with a path below its key. */
+static bool goes_on_below(const char *text)
+{
+    return *text == '[' || *text == '.';
+}
+
+/* Puts the key before the error of its value. */
 static int prefix_path(struct err *e, const char *path, int r)
 {
     CLEANUP_FREE char *text = e ? xstrdup(e->text) : NULL;
-    if (r < 0 && text && *text == '[') {
+    if (r < 0 && text && goes_on_below(text)) {
         return err_set(e, r, "%s%s", path, text);
     }
     return r < 0 ? (err_prefix(e, "%.160s", path), r) : 0;
+}
+
+static void add_error(struct option_findings *f, const char *path, const char *text)
+{
+    const char *reason = goes_on_below(text) ? strstr(text, ": ") : NULL;
+    CLEANUP_FREE char *whole = xasprintf("%s%.*s", path, reason ? (int) (reason - text) : 0, text);
+    option_findings_add(f, true, whole, reason ? reason + 2 : text);
 }
 
 /* Ends the reading with the error in 'e', or goes on with it as a finding. */
 static int fail(const struct reader *rd, const char *path, int r, struct err *e)
 {
     if (r < 0 && rd->goes_on) {
-        option_findings_add(rd->findings, true, path, e->text);
+        add_error(rd->findings, path, e->text);
         return 0;
     }
     return prefix_path(e, path, r);
@@ -516,6 +533,32 @@ static void warn(const struct reader *rd, const char *path, const struct option_
     }
 }
 
+static void warn_of_entries(const struct reader *rd, const struct option_row *row, const char *path,
+                            const struct json *v)
+{
+    for (size_t i = 0; rd->findings && row->idle_entry && i < json_count(v); i++) {
+        const char *why = row->idle_entry(json_key_at(v, i), json_at(v, i));
+        CLEANUP_FREE char *entry = why ? xasprintf("%s.%s", path, json_key_at(v, i)) : NULL;
+        if (why) {
+            option_findings_add(rd->findings, false, entry, why);
+        }
+    }
+}
+
+/* Reads the value of a key that has a row, or stands for one. */
+static int read_place(const struct reader *rd, const char *path, const struct option_place *at,
+                      const struct json *v, struct err *e)
+{
+    bool flags = at->alias || (rd->table->arguments && is_below(path, rd->table->arguments));
+    int r = json_is(v, JSON_NULL) ? 0
+            : flags               ? read_flags(rd, at, v, e)
+                                  : read_value(rd, at->row, v, e);
+    if (r == 0) {
+        warn_of_entries(rd, at->row, path, v);
+    }
+    return fail(rd, path, r, e);
+}
+
 static int read_section(const struct reader *rd, const char *name, const struct json *v,
                         struct err *e);
 
@@ -524,16 +567,8 @@ static int read_key(const struct reader *rd, const char *path, const struct json
     const struct option_place at = options_place(rd->table, path);
     switch (at.use) {
     case OPTION_USE_ROW:
-        if (json_is(v, JSON_NULL)) {
-            return 0;
-        }
-        return fail(rd, path,
-                    rd->table->arguments && is_below(path, rd->table->arguments)
-                        ? read_flags(rd, &at, v, e)
-                        : read_value(rd, at.row, v, e),
-                    e);
     case OPTION_USE_ALIAS:
-        return json_is(v, JSON_NULL) ? 0 : fail(rd, path, read_flags(rd, &at, v, e), e);
+        return read_place(rd, path, &at, v, e);
     case OPTION_USE_ARGUMENTS:
     case OPTION_USE_SECTION:
         return read_section(rd, path, v, e);

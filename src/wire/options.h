@@ -57,8 +57,14 @@ struct option_row {
     /* The same, for a function that several rows share: it gets the row's path. */
     int (*set_path)(void *config, const char *path, const char *value, struct err *e);
     /* Reads a value of the file that is no text, number or list; its errors begin with a path below
-     * the key, "[0].cidr: ...", or with the reason. */
+     * the key, "[0].cidr: ..." or ".cidr: ...", or with the reason. */
     int (*read)(void *config, const struct json *v, struct err *e);
+    /* Takes relative names of files in the value of 'read' from the folder 'dir'; NULL: it has no
+     * names of files. */
+    void (*resolve)(struct json *v, const char *dir);
+    /* The reason why the entry 'key' of a mapping that 'read' accepts has no effect; NULL: it has
+     * one.  NULL in place of the function: all have. */
+    const char *(*idle_entry)(const char *key, const struct json *v);
 };
 
 /* .OPTION_MEMBER(struct master_config, tls) of a row. */

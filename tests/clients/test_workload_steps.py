@@ -7,7 +7,7 @@ from test_workloads import Project, p  # noqa: F401 (a fixture)
 from workload_steps import STEPS, Client
 
 FOLDER = api_server.BUILD / "clients"
-PROGRAMS = {"Debian's 1.20": "kubectl/usr/bin/kubectl", "1.20": "kubectl-1.20", "1.35": "kubectl-1.35"}
+PROGRAMS = {"Debian's 1.20": "kubectl/usr/bin/kubectl", "1.20": "kubectl-1.20", "1.32": "kubectl-1.32", "1.35": "kubectl-1.35"}
 
 
 @pytest.fixture(scope="module")

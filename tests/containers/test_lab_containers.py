@@ -298,6 +298,7 @@ def test_nodes_have_a_runtime_and_images(own, pods):
         assert set(images) == {"localhost/pause:1", "localhost/busybox:1", "localhost/busybox-user:1", "localhost/busybox-name:1",
                                "localhost/tenet-deployer:1"}
         assert images["localhost/pause:1"]["size"] < 1 << 20
+        assert images["localhost/tenet-deployer:1"]["size"] < 16 << 20
         assert images["localhost/busybox-user:1"]["user"] == 1000 and images["localhost/busybox-name:1"]["username"] == "user"
 
 

@@ -27,7 +27,7 @@ TIME_BYTES = re.compile(rb"\x08([\x80-\xff]{4}[\x01-\x7f])\x10\0")  # A Time: se
 VOLATILE = [(re.compile(r'"(uid|resourceVersion|creationTimestamp|deletionTimestamp|time|lastUpdateTime)": ?"[^"]+"'), r'"\1": "…"'),
             (UID, "UID"),
             (re.compile(r"20(2[5-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+Z"), "NOW"),
-            (re.compile(r'"(Age|First Seen|Last Seen|Last Schedule)": "[^"]*"'), r'"\1": "…"'),
+            (re.compile(r'"(Age|Created At|First Seen|Last Seen|Last Schedule)": "[^"]*"'), r'"\1": "…"'),
             (re.compile(r"\?hash=\w+"), "?hash=…")]
 
 

@@ -77,6 +77,22 @@ OBJECTS = [
         "strategy": {"type": "Rolling", "rollingParams": {"timeoutSeconds": 60, "maxSurge": 1, "maxUnavailable": 0, "pre": {
             "failurePolicy": "Abort", "execNewPod": {"command": ["a"], "containerName": "c"}}}}},
      "status": {"latestVersion": 1, "replicas": 2, "conditions": [CONDITION]}},
+    {"apiVersion": "route.openshift.io/v1", "kind": "Route", "spec": {
+        "host": "www.example.com", "path": "/shop", "to": {"kind": "Service", "name": "blue", "weight": 30},
+        "alternateBackends": [{"kind": "Service", "name": "green", "weight": 10}], "port": {"targetPort": "http"},
+        "tls": {"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect"}, "wildcardPolicy": "None",
+        "httpHeaders": {"actions": {"request": [{"name": "X-A", "action": {"type": "Set", "set": {"value": "a"}}}],
+                                    "response": [{"name": "X-B", "action": {"type": "Delete"}}]}}},
+     "status": {"ingress": [{"host": "www.example.com", "routerName": "public", "wildcardPolicy": "None",
+                             "routerCanonicalHostname": "router.example.com",
+                             "conditions": [{**CONDITION, "type": "Admitted"}]}]}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "spec": {
+        "ingressClassName": "fast", "defaultBackend": {"service": {"name": "web", "port": {"number": 80}}},
+        "tls": [{"hosts": ["www.example.com"], "secretName": "tls"}], "rules": [{"host": "www.example.com", "http": {"paths": [
+            {"path": "/shop", "pathType": "Prefix", "backend": {"service": {"name": "web", "port": {"name": "http"}}}}]}}]},
+     "status": {"loadBalancer": {"ingress": [{"hostname": "router.example.com"}]}}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "spec": {
+        "controller": "example.com/fast", "parameters": {"apiGroup": "example.com", "kind": "Fast", "name": "f", "scope": "Cluster"}}},
     {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "400", "count/widgets.example.com": "2"}}},
     {"apiVersion": "quota.openshift.io/v1", "kind": "ClusterResourceQuota", "spec": {
         "selector": {"labels": {"matchLabels": {"team": "a"}}, "annotations": {"openshift.io/requester": "ann"}},
@@ -189,6 +205,8 @@ OBJECTS = [
     {"apiVersion": "network.openshift.io/v1", "kind": "HostSubnet", "host": "one", "hostIP": "192.0.2.1",
      "subnet": "10.128.0.0/23", "egressIPs": ["192.0.2.7"], "egressCIDRs": ["192.0.2.0/25"]},
     {"apiVersion": "network.openshift.io/v1", "kind": "NetNamespace", "netname": "one", "netid": 17, "egressIPs": ["192.0.2.7"]},
+    {"apiVersion": "network.openshift.io/v1", "kind": "EgressNetworkPolicy", "spec": {"egress": [
+        {"type": "Allow", "to": {"cidrSelector": "192.0.2.0/24"}}, {"type": "Deny", "to": {"dnsName": "www.example.com"}}]}},
     {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {
         "holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 1,
         "acquireTime": "2024-01-02T03:04:05.000001Z", "renewTime": "2024-01-02T03:04:05.123456Z"}},

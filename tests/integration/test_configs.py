@@ -52,6 +52,23 @@ def test_every_finding_of_a_wrong_file_is_printed(tmp_path):
     assert config("check", tmp_path / "none", check=False).returncode == 1
 
 
+def test_the_configuration_of_admission_plugins_is_judged(tmp_path):
+    (tmp_path / "once.yaml").write_text("apiVersion: v1\nkind: RunOnceDurationConfig\nactiveDeadlineSecondsOverride: 60\n")
+    plugins = {"RunOnceDuration": {"location": "once.yaml"}, "BuildByStrategy": {"configuration": {"apiVersion": "v1", "kind": "X"}}}
+    file = tmp_path / "master-config.yaml"
+    file.write_text(json.dumps({"kind": "MasterConfig", "apiVersion": "v1", "admissionConfig": {"pluginConfig": plugins}}))
+    r = config("check", file)
+    assert "warning: admissionConfig.pluginConfig.BuildByStrategy: it comes with builds, which this version does not have" in r.stdout
+    assert r.stdout.endswith("0 errors, 1 warnings\n")
+    made = config("convert", file).stdout
+    assert f"location: {tmp_path}/once.yaml" in made and "admissionConfig.pluginConfig.BuildByStrategy: it comes with builds" in made
+    plugins["RunOnceDuration"] = {"configuration": {"apiVersion": "v1", "kind": "RunOnceDurationConfig", "activeDeadlineSeconds": 60}}
+    file.write_text(json.dumps({"kind": "MasterConfig", "admissionConfig": {"pluginConfig": plugins, "pluginOrderOverride": ["Nonsense"]}}))
+    r = config("check", file, check=False)
+    assert "error: admissionConfig.pluginConfig.RunOnceDuration.configuration.activeDeadlineSeconds: unknown key" in r.stdout
+    assert "error: admissionConfig.pluginOrderOverride: Nonsense: unknown admission plug-in" in r.stdout and r.returncode == 1
+
+
 def test_what_is_converted_has_no_warnings(tmp_path):
     for name, made in (("master-config.yaml", ["master-config.yaml"]), ("master-config-3.4.yaml", ["master-config.yaml"]),
                        ("node-config.yaml", ["node-config.yaml", "kubelet-config.yaml"])):

@@ -72,8 +72,23 @@ def test_every_program_and_every_text_names_one_version():
     assert run([lablib.BUILD / "src/cli/tenet", "--version"]).stdout == f"tenet {version()}\n"
     assert run([lablib.CNI, "--version"]).stdout.startswith(f"tenet-cni {version()} ")
     assert run([lablib.BUILD / "src/pause/tenet-pause", "--version"]).stdout == f"tenet-pause {version()}\n"
+    assert run([lablib.BUILD / "src/cli/tenet-deployer", "--version"]).stdout == f"tenet-deployer {version()}\n"
     assert (ROOT / "packaging/debian/changelog").read_text().startswith(f"tenet ({version()}-1)")
     assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] == version()
+
+
+@pytest.mark.parametrize("program", ("pause/tenet-pause", "cli/tenet-deployer"))
+def test_the_only_file_of_an_image_needs_no_other_file(program, tmp_path):
+    """Neither ldd(1) nor the program's own header names a library, and it runs where there is nothing else."""
+    path = lablib.BUILD / "src" / program
+    said = run(["ldd", path], check=False)
+    assert "statically linked" in said.stdout or "not a dynamic executable" in said.stderr
+    segments = run(["readelf", "-ld", path]).stdout
+    assert "INTERP" not in segments and "(NEEDED)" not in segments
+    shutil.copy(path, tmp_path / "program")
+    os.chmod(tmp_path, 0o755)
+    r = run(["chroot", "--userspec=65532:65532", tmp_path, "/program", "--version"])
+    assert r.stdout == f"{path.name} {version()}\n"
 
 
 def test_a_package_is_built_from_what_make_installs_before_it_builds():

@@ -21,7 +21,7 @@ VERSION = NEW.split("-")[0]
 # The files of each package, beside manual pages and what every package of Debian has below /usr/share/doc.
 FILES = {
     "tenet": {"usr/bin/kubectl-tenet", "usr/bin/oadm", "usr/bin/oc", "usr/bin/tenet", "usr/libexec/tenet/tenet-cni",
-              "usr/libexec/tenet/tenet-pause",
+              "usr/libexec/tenet/tenet-deployer", "usr/libexec/tenet/tenet-pause",
               "usr/share/bash-completion/completions/tenet", "usr/share/fish/vendor_completions.d/tenet.fish",
               "usr/share/lintian/overrides/tenet", "usr/share/tenet/grafana/tenet.json",
               "usr/share/tenet/prometheus/prometheus.yml", "usr/share/tenet/prometheus/rbac.yaml",
@@ -100,7 +100,8 @@ def test_the_bill_of_materials_names_each_file_and_each_library():
     depends = run("dpkg-deb", "--field", debs(NEW)[0], "Depends")
     assert {ids[i]["name"] for kind, i in relations if kind == "DEPENDS_ON"} == {re.sub(r"[ (].*", "", d.strip())
                                                                                 for d in depends.split(",")}
-    assert {ids[i]["name"] for kind, i in relations if kind == "STATIC_LINK"} == {"musl-dev-static"}
+    assert {ids[i]["name"] for kind, i in relations if kind == "STATIC_LINK"} == {
+        f"{n}-dev-static" for n in ("libc6", "libpcre2", "libssl", "libuv1", "libyaml", "musl")}
 
 
 @pytest.mark.parametrize("name,user", [("tenet-master", "65532:65532"), ("tenet-deployer", "65532:65532"), ("tenet-node", "0:0")])
@@ -123,7 +124,12 @@ def test_an_image_is_whole_and_its_program_runs_with_nothing_beside_it(name, use
         assert all((m.uid, m.gid) == (0, 0) for m in t.getmembers())
         t.extractall(tmp_path)
     os.chmod(tmp_path, 0o755)
-    assert run("chroot", f"--userspec={user}", tmp_path, "/usr/bin/tenet", "--version") == f"tenet {VERSION}\n"
-    assert config["config"]["Entrypoint"] + config["config"]["Cmd"] == ["/usr/bin/tenet", name.removeprefix("tenet-")]
+    if name == "tenet-deployer":
+        assert [str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*")] == [name]
+        assert config["config"]["Entrypoint"] == ["/tenet-deployer"] and "Cmd" not in config["config"]
+    else:
+        assert config["config"]["Entrypoint"] + config["config"]["Cmd"] == ["/usr/bin/tenet", name.removeprefix("tenet-")]
+    program = config["config"]["Entrypoint"][0]
+    assert run("chroot", f"--userspec={user}", tmp_path, program, "--version") == f"{program.rpartition('/')[2]} {VERSION}\n"
     if name == "tenet-node":
         assert run("chroot", tmp_path, "/usr/sbin/nft", "--version").startswith("nftables")

@@ -125,6 +125,9 @@ void kind_route_prepare(struct json *obj, const struct json *old)
 {
     struct json *spec = json_get(obj, "spec");
     const char *host = spec_text(old, "host");
+    if (!old) {
+        json_remove(obj, "status"); /* A copy of a route says nothing about the new one. */
+    }
     /* A manifest without a host, which was generated, can be applied again. */
     if (json_is(spec, JSON_OBJECT) && *host && !*json_get_text(spec, "host")) {
         json_set_string(spec, "host", host);

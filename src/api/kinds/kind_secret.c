@@ -59,17 +59,20 @@ static void validate_data(const struct json *data, struct api_causes *c)
     }
 }
 
-/* The key, if it is there, holds JSON. */
+/* The key, if it is there, holds a JSON object, or null. */
 static void validate_json(const struct json *data, const char *key, struct api_causes *c)
 {
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     CLEANUP(json_free) struct json *v = NULL;
     const struct json *encoded = json_get(data, key);
     if (json_is(encoded, JSON_STRING) &&
-        base64_decode(json_get_string(encoded), json_string_size(encoded), &text) == 0 &&
-        json_parse(strbuf_cstr(&text), text.size, &v, NULL) < 0) {
-        CLEANUP(json_free) struct json *hidden = json_string("<secret contents redacted>");
-        api_invalid(c, API_FIELD("data[%s]", key), hidden, "must be JSON");
+        base64_decode(json_get_string(encoded), json_string_size(encoded), &text) == 0) {
+        bool parsed = json_parse(strbuf_cstr(&text), text.size, &v, NULL) == 0;
+        if (!parsed || (!json_is(v, JSON_OBJECT) && !json_is(v, JSON_NULL))) {
+            CLEANUP(json_free) struct json *hidden = json_string("<secret contents redacted>");
+            api_invalid(c, API_FIELD("data[%s]", key), hidden,
+                        parsed ? "must be a JSON object" : "must be JSON");
+        }
     }
     if (text.data) {
         explicit_bzero(text.data, text.size);
@@ -83,7 +86,6 @@ void kind_secret_validate(const struct json *obj, const struct json *old, struct
     } demands[] = {
         {"kubernetes.io/dockercfg", {".dockercfg"}},
         {"kubernetes.io/dockerconfigjson", {".dockerconfigjson"}},
-        {"kubernetes.io/ssh-auth", {"ssh-privatekey"}},
         {"kubernetes.io/tls", {"tls.crt", "tls.key"}},
     };
     const char *type = json_path_string(obj, "type", NULL);
@@ -100,6 +102,10 @@ void kind_secret_validate(const struct json *obj, const struct json *old, struct
         validate_json(data, ".dockerconfigjson", c);
     } else if (streq_null(type, "kubernetes.io/dockercfg")) {
         validate_json(data, ".dockercfg", c);
+    }
+    if (streq_null(type, "kubernetes.io/ssh-auth") &&
+        !json_string_size(json_get(data, "ssh-privatekey"))) {
+        api_required(c, "data[ssh-privatekey]", "");
     }
     if (streq_null(type, "kubernetes.io/basic-auth") && !json_get(data, "username") &&
         !json_get(data, "password")) {

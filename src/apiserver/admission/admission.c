@@ -2,6 +2,7 @@
 #include "apiserver/admission/admission.h"
 
 #include "apiserver/access/security.h"
+#include "apiserver/admission/plugin_config.h"
 #include "apiserver/admission/plugins.h"
 #include "apiserver/cache/object.h"
 #include "apiserver/request/metrics.h"
@@ -14,13 +15,14 @@ LOG_MODULE("apiserver");
 #define MIRROR "kubernetes.io/config.mirror"
 #define RBAC "rbac.authorization.k8s.io/"
 
-/* In order: rights of the namespace first, as in Kubernetes; then plug-ins that change the object;
- * then plug-ins that only judge it.  Webhooks are asked after the last one that changes the object,
- * and after the last one that judges it (webhooks.h).
+/* In the default order: rights of the namespace first, as in Kubernetes; then plug-ins that change
+ * the object; then plug-ins that only judge it.  Webhooks are asked after the last one that changes
+ * the object, and after the last one that judges it (webhooks.h).
  * The quotas are at the end, because they count the objects that all others accept: their rows
  * check what a pod must state, and each attempt to store any object counts it (quota.h). */
 static const struct admission_plugin plugins[] = {
     {.name = "NamespaceLifecycle",
+     .also = "OriginNamespaceLifecycle",
      .verbs = ADMIT_CREATE | ADMIT_DELETE,
      .required = "objects would be left behind in namespaces that are gone",
      .admit = namespace_admit},
@@ -29,6 +31,11 @@ static const struct admission_plugin plugins[] = {
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .admit = limits_admit,
      .validate = limits_validate},
+    {.name = "ClusterResourceOverride",
+     .off = true,
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE,
+     .admit = override_admit},
     {.name = "CertificateRequestUser",
      .kinds = (const char *const[]){CSRS, NULL},
      .verbs = ADMIT_CREATE,
@@ -64,6 +71,17 @@ static const struct admission_plugin plugins[] = {
      .kinds = (const char *const[]){"/pods", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .admit = tolerations_admit},
+    {.name = "RunOnceDuration",
+     .off = true,
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE,
+     .admit = run_once_admit},
+    {.name = "AlwaysPullImages",
+     .off = true,
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .admit = pull_admit,
+     .validate = pull_validate},
     {.name = "OriginPodNodeEnvironment",
      .kinds = (const char *const[]){"/pods", NULL},
      .verbs = ADMIT_CREATE,
@@ -74,7 +92,13 @@ static const struct admission_plugin plugins[] = {
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .exempts_masters = true,
      .validate = node_constraints_validate},
+    {.name = "LimitPodHardAntiAffinityTopology",
+     .off = true,
+     .kinds = (const char *const[]){"/pods", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .validate = anti_affinity_validate},
     {.name = "StorageObjectInUseProtection",
+     .also = "PVCProtection",
      .kinds = (const char *const[]){"/persistentvolumeclaims", "/persistentvolumes", NULL},
      .verbs = ADMIT_CREATE,
      .admit = storage_protect_admit},
@@ -87,9 +111,21 @@ static const struct admission_plugin plugins[] = {
      .verbs = ADMIT_UPDATE,
      .validate = claim_resize_validate},
     {.name = "TokenSecrets",
+     .own = true,
      .kinds = (const char *const[]){"/secrets", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .admit = secret_admit},
+    {.name = "RouteHost",
+     .kinds = (const char *const[]){"route.openshift.io/routes", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .required = "a user could take the host names of others, and routes would have none",
+     .admit = route_admit,
+     .validate = route_validate},
+    {.name = "route.openshift.io/IngressAdmission",
+     .kinds = (const char *const[]){"networking.k8s.io/ingresses", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .required = "a user could take host names by an Ingress that routes refuse",
+     .validate = ingress_validate},
     {.name = "NodeRestriction",
      .kinds =
          (const char *const[]){"/nodes", "/persistentvolumeclaims", "/persistentvolumes", "/pods",
@@ -141,12 +177,14 @@ static const struct admission_plugin plugins[] = {
      .required = "a project could be opened to users whom its restrictions exclude",
      .validate = restriction_validate},
     {.name = "RestrictedEndpointsAdmission",
+     .also = "openshift.io/RestrictedEndpointsAdmission",
      .kinds = (const char *const[]){"/endpoints", "discovery.k8s.io/endpointslices", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .exempts_masters = true,
      .required = "endpoints could lead into other projects and to the nodes",
      .validate = endpoints_validate},
     {.name = "RestrictedNodePorts",
+     .own = true,
      .kinds = (const char *const[]){"/services", NULL},
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .exempts_masters = true,
@@ -157,11 +195,21 @@ static const struct admission_plugin plugins[] = {
      .verbs = ADMIT_CREATE | ADMIT_UPDATE,
      .required = "a subnet or VNID that is in use could be given out twice",
      .validate = integrity_check_number},
+    {.name = "SCCExecRestrictions",
+     .required = "users could enter pods with more rights than they have",
+     .enter = scc_enter},
+    {.name = "DenyEscalatingExec", .off = true, .enter = escalating_enter},
+    {.name = "DenyExecOnPrivileged", .off = true, .enter = privileged_enter},
+    {.name = "ProjectRequestLimit",
+     .also = "project.openshift.io/ProjectRequestLimit",
+     .off = true,
+     .counts = true},
     {.name = "ResourceQuota",
      .kinds = (const char *const[]){"/pods", NULL},
      .verbs = ADMIT_CREATE,
      .validate = quota_validate},
     {.name = "ClusterResourceQuota",
+     .also = "openshift.io/ClusterResourceQuota",
      .kinds = (const char *const[]){"/pods", NULL},
      .verbs = ADMIT_CREATE,
      .validate = cluster_quota_validate},
@@ -169,6 +217,8 @@ static const struct admission_plugin plugins[] = {
 
 struct admission {
     bool enabled[ARRAY_SIZE(plugins)];
+    const struct admission_plugin *order[ARRAY_SIZE(plugins)]; /* Those that run. */
+    size_t n;
 };
 
 const struct admission_plugin *admission_plugin_at(size_t i)
@@ -178,21 +228,36 @@ const struct admission_plugin *admission_plugin_at(size_t i)
 
 /* ---- configuration ---- */
 
-static bool has_name(const char *const *names, const char *name)
+static bool is_named(const struct admission_plugin *p, const char *name)
 {
-    while (names && *names && !streq(*names, name)) {
+    return streq(p->name, name) || streq_null(p->also, name);
+}
+
+static bool has_name(const char *const *names, const struct admission_plugin *p)
+{
+    while (names && *names && !is_named(p, *names)) {
         names++;
     }
     return names && *names;
 }
 
+const struct admission_plugin *admission_plugin_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+        if (is_named(&plugins[i], name)) {
+            return &plugins[i];
+        }
+    }
+    return NULL;
+}
+
 static int check_known(const char *name, struct err *e)
 {
     CLEANUP_STRBUF struct strbuf known = STRBUF_INIT;
+    if (admission_plugin_find(name)) {
+        return 0;
+    }
     for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
-        if (streq(plugins[i].name, name)) {
-            return 0;
-        }
         strbuf_addf(&known, "%s%s", i ? ", " : "", plugins[i].name);
     }
     return err_set(e, -EINVAL, "admission plug-in \"%.80s\" is not known; there are %s", name,
@@ -206,7 +271,7 @@ int admission_check_disabled(const char *const *names, struct err *e)
         r = check_known(names[i], e);
     }
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(plugins); i++) {
-        if (plugins[i].required && has_name(names, plugins[i].name)) {
+        if (plugins[i].required && has_name(names, &plugins[i])) {
             r = err_set(e, -EPERM, "admission plug-in \"%s\" cannot be disabled: without it %s",
                         plugins[i].name, plugins[i].required);
         }
@@ -214,16 +279,74 @@ int admission_check_disabled(const char *const *names, struct err *e)
     return r;
 }
 
+/* Whether the plug-in runs: by the configuration of it, by the list of disabled ones, by the list
+ * of all in order ('order' NULL: not given), or by default. */
+static bool is_on(const struct apiserver_config *cfg, const struct admission_plugin *p,
+                  const char *const *order)
+{
+    const struct json *on = cfg->admission ? json_get(cfg->admission->on, p->name) : NULL;
+    bool listed = has_name(order, p);
+    if (p->required) {
+        return true;
+    }
+    if (has_name(cfg->admission_disabled, p) || (on && !json_get_bool(on, false))) {
+        return false;
+    }
+    return order ? listed || p->own : on || !p->off;
+}
+
+static void add_plugin(struct admission *ad, size_t i)
+{
+    bool found = !ad->enabled[i];
+    for (size_t k = 0; k < ad->n; k++) {
+        found |= ad->order[k] == &plugins[i];
+    }
+    if (!found) {
+        ad->order[ad->n++] = &plugins[i];
+    }
+}
+
+/* Plug-ins that the list leaves out, and cannot leave out, run before the listed ones. */
+static void add_in_order(struct admission *ad, const char *const *order)
+{
+    CLEANUP_STRBUF struct strbuf added = STRBUF_INIT;
+    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+        if (!has_name(order, &plugins[i])) {
+            if (ad->enabled[i]) {
+                strbuf_addf(&added, "%s%s", added.size ? "," : "", plugins[i].name);
+            }
+            add_plugin(ad, i);
+        }
+    }
+    for (size_t k = 0; order && order[k]; k++) {
+        const struct admission_plugin *p = admission_plugin_find(order[k]);
+        if (p) {
+            add_plugin(ad, (size_t) (p - plugins));
+        }
+    }
+    if (order) {
+        log_warn("admission: plug-ins that pluginOrderOverride leaves out run before the others, "
+                 "because no configuration can leave them out",
+                 "plugins=%s", strbuf_cstr(&added));
+    }
+}
+
 struct admission *admission_new(struct apiserver *a)
 {
     struct admission *ad = NEW(struct admission);
     CLEANUP_STRBUF struct strbuf on = STRBUF_INIT;
     CLEANUP_STRBUF struct strbuf off = STRBUF_INIT;
+    const char *const *order =
+        a->cfg.admission ? (const char *const *) a->cfg.admission->order : NULL;
     for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
-        const struct admission_plugin *p = &plugins[i];
-        ad->enabled[i] = p->required || !has_name(a->cfg.admission_disabled, p->name);
-        struct strbuf *list = ad->enabled[i] ? &on : &off;
-        strbuf_addf(list, "%s%s", list->size ? "," : "", p->name);
+        ad->enabled[i] = is_on(&a->cfg, &plugins[i], order);
+        if (!ad->enabled[i]) {
+            strbuf_addf(&off, "%s%s", off.size ? "," : "", plugins[i].name);
+        }
+    }
+    add_in_order(ad, order);
+    for (size_t i = 0; i < ad->n; i++) {
+        strbuf_addf(&on, "%s%s", i ? "," : "", ad->order[i]->name);
     }
     log_info("admission", "plugins=%s disabled=%s", strbuf_cstr(&on), strbuf_cstr(&off));
     return ad;
@@ -235,14 +358,20 @@ struct admission *admission_free(struct admission *ad)
     return NULL;
 }
 
+size_t admission_count(const struct admission *ad)
+{
+    return ad->n;
+}
+
+const struct admission_plugin *admission_running(const struct admission *ad, size_t i)
+{
+    return ad->order[i];
+}
+
 bool admission_is_enabled(const struct admission *ad, const char *name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
-        if (streq(plugins[i].name, name)) {
-            return ad->enabled[i];
-        }
-    }
-    return false;
+    const struct admission_plugin *p = admission_plugin_find(name);
+    return p && ad->enabled[p - plugins];
 }
 
 /* ---- a write ---- */
@@ -303,11 +432,21 @@ bool admission_awaits(const struct request *q, const struct json *obj)
 {
     const struct admission *ad = q->server->admission;
     bool awaits = false;
-    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
-        const struct admission_plugin *p = &plugins[i];
-        awaits |= p->awaits && ad->enabled[i] && concerns_kind(p, q->kind) && p->awaits(q, obj);
+    for (size_t i = 0; i < ad->n; i++) {
+        const struct admission_plugin *p = ad->order[i];
+        awaits |= p->awaits && concerns_kind(p, q->kind) && p->awaits(q, obj);
     }
     return awaits;
+}
+
+int admission_check_entry(const struct request *q, const struct json *pod, struct outcome *outcome)
+{
+    const struct admission *ad = q->server->admission;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ad->n; i++) {
+        r = ad->order[i]->enter ? ad->order[i]->enter(q, pod, outcome) : 0;
+    }
+    return r;
 }
 
 bool admission_is_mirror(const struct json *pod)
@@ -322,9 +461,9 @@ static int run_phase(bool admits, struct request *q, struct json *obj, const str
     unsigned verb = old ? ADMIT_UPDATE : obj ? ADMIT_CREATE : ADMIT_DELETE;
     bool master = q->server->security->always_allow || user_in_group(q->user, GROUP_MASTERS);
     bool changed = false;
-    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
-        const struct admission_plugin *p = &plugins[i];
-        if (!ad->enabled[i] || !(p->verbs & verb) || (admits ? !p->admit : !p->validate) ||
+    for (size_t i = 0; i < ad->n; i++) {
+        const struct admission_plugin *p = ad->order[i];
+        if (!(p->verbs & verb) || (admits ? !p->admit : !p->validate) ||
             (p->exempts_masters && master) || !concerns_kind(p, q->kind)) {
             continue;
         }

@@ -24,6 +24,10 @@ enum {
 
 struct admission_plugin {
     const char *name;
+    const char *also; /* A second name in configurations; NULL: none. */
+    bool off;         /* It runs only when the configuration turns it on. */
+    bool own;         /* OpenShift's lists do not have it: they cannot leave it out. */
+    bool counts;      /* Each attempt to store an object counts it; it has no function here. */
     const char *const
         *kinds;     /* "GROUP/PLURAL" ("/pods" of the core group), NULL at the end; NULL: all. */
     unsigned verbs; /* Bits ADMIT_... of the operations that it handles. */
@@ -33,7 +37,7 @@ struct admission_plugin {
      * these. */
     bool judges_stored;
     const char *required; /* The reason why it cannot be disabled; NULL: it can. */
-    /* Either may be NULL.  'old' is NULL at a creation; 'obj' is NULL, too, at a deletion.
+    /* Each may be NULL.  'old' is NULL at a creation; 'obj' is NULL, too, at a deletion.
      * Negative: refused, and the outcome is filled.  'admit' returns 1 when it changed 'obj'. */
     int (*admit)(struct request *q, struct json *obj, const struct json *old,
                  struct outcome *outcome);
@@ -42,14 +46,21 @@ struct admission_plugin {
     /* Whether the creation of 'obj' lacks an object that a controller is about to make; may be
      * NULL. */
     bool (*awaits)(const struct request *q, const struct json *obj);
+    /* Whether the user may enter the containers of 'pod'; -EACCES. */
+    int (*enter)(const struct request *q, const struct json *pod, struct outcome *outcome);
 };
 
 struct admission;
 /* Makes the list of plug-ins that the configuration enables, and logs their names. */
 struct admission *admission_new(struct apiserver *a);
 struct admission *admission_free(struct admission *ad);
-/* The i-th plug-in in order; NULL: there are no more. */
+/* The i-th plug-in in the default order; NULL: there are no more. */
 const struct admission_plugin *admission_plugin_at(size_t i);
+/* The plug-in with this name, or with this second name; NULL: there is none. */
+const struct admission_plugin *admission_plugin_find(const char *name);
+/* The plug-ins that run, in their order: how many, and the i-th. */
+size_t admission_count(const struct admission *ad);
+const struct admission_plugin *admission_running(const struct admission *ad, size_t i);
 bool admission_is_enabled(const struct admission *ad, const char *name);
 
 /* The first phase alone: the plug-ins that change the object.  Returns 1 when one did. */
@@ -67,8 +78,8 @@ int admission_run(struct request *q, struct json *obj, const struct json *old,
 bool admission_awaits(const struct request *q, const struct json *obj);
 /* Whether the pod is a mirror pod: a node's picture of a pod that it runs without the API. */
 bool admission_is_mirror(const struct json *pod);
-/* Whether the user may enter the pod's containers (exec, attach, port-forward): a user who could
- * not have made the pod may not.  -EACCES: 'outcome' has the 403. */
+/* Whether the user may enter the pod's containers (exec, attach, port-forward).  -EACCES:
+ * 'outcome' has the 403. */
 int admission_check_entry(const struct request *q, const struct json *pod, struct outcome *outcome);
 /* The namespace of the request as the cache has it, borrowed until an object is next looked up in
  * the server's table of parsed objects (parsed.h); NULL: there is none. */

@@ -237,9 +237,9 @@ int scc_validate(struct request *q, const struct json *obj, const struct json *o
     return a.by ? 0 : refuse(q, obj, "", &a, outcome);
 }
 
-/* ---- entering containers ---- */
+/* ---- entering containers: SCCExecRestrictions ---- */
 
-int admission_check_entry(const struct request *q, const struct json *pod, struct outcome *outcome)
+int scc_enter(const struct request *q, const struct json *pod, struct outcome *outcome)
 {
     struct security *s = q->server->security;
     CLEANUP(user_unref)

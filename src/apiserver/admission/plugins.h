@@ -19,7 +19,8 @@ int certificate_validate_signing(struct request *q, const struct json *obj, cons
 int certificate_validate_subject(struct request *q, const struct json *obj, const struct json *old,
                                  struct outcome *outcome);
 
-/* admit_scc.c: SecurityContextConstraint. */
+/* admit_scc.c: SecurityContextConstraint and SCCExecRestrictions. */
+int scc_enter(const struct request *q, const struct json *pod, struct outcome *outcome);
 int scc_admit(struct request *q, struct json *obj, const struct json *old, struct outcome *outcome);
 int scc_validate(struct request *q, const struct json *obj, const struct json *old,
                  struct outcome *outcome);
@@ -53,6 +54,20 @@ int tolerations_admit(struct request *q, struct json *obj, const struct json *ol
 int secret_admit(struct request *q, struct json *obj, const struct json *old,
                  struct outcome *outcome);
 
+/* admit_optional.c: plug-ins that are off by default. */
+int pull_admit(struct request *q, struct json *obj, const struct json *old,
+               struct outcome *outcome);
+int pull_validate(struct request *q, const struct json *obj, const struct json *old,
+                  struct outcome *outcome);
+int run_once_admit(struct request *q, struct json *obj, const struct json *old,
+                   struct outcome *outcome);
+int override_admit(struct request *q, struct json *obj, const struct json *old,
+                   struct outcome *outcome);
+int anti_affinity_validate(struct request *q, const struct json *obj, const struct json *old,
+                           struct outcome *outcome);
+int escalating_enter(const struct request *q, const struct json *pod, struct outcome *outcome);
+int privileged_enter(const struct request *q, const struct json *pod, struct outcome *outcome);
+
 /* admit_template.c: TemplateInstanceRequester. */
 int template_admit_requester(struct request *q, struct json *obj, const struct json *old,
                              struct outcome *outcome);
@@ -78,6 +93,14 @@ int restriction_validate(struct request *q, const struct json *obj, const struct
                          struct outcome *outcome);
 int rbac_validate(struct request *q, const struct json *obj, const struct json *old,
                   struct outcome *outcome);
+
+/* admit_route.c: RouteHost and route.openshift.io/IngressAdmission. */
+int route_admit(struct request *q, struct json *obj, const struct json *old,
+                struct outcome *outcome);
+int route_validate(struct request *q, const struct json *obj, const struct json *old,
+                   struct outcome *outcome);
+int ingress_validate(struct request *q, const struct json *obj, const struct json *old,
+                     struct outcome *outcome);
 
 /* admit_service.c: RestrictedEndpointsAdmission and RestrictedNodePorts. */
 int endpoints_validate(struct request *q, const struct json *obj, const struct json *old,

@@ -43,6 +43,7 @@ struct apiserver {
     struct health_check *checks;
     size_t n_checks, checks_cap;
     struct security *security;
+    struct cors *cors; /* NULL: pages of other web sites may not. */
     struct openapi *openapi;
     struct alloc *alloc; /* NULL: services get no addresses or ports. */
     struct addresses *addresses;
@@ -52,7 +53,8 @@ struct apiserver {
     struct scc_set *sccs;
     struct uids *uids; /* NULL: namespaces get no user IDs. */
     struct quotas *quotas;
-    struct oauth_server *oauth; /* NULL: there is none. */
+    struct project_counts *project_counts; /* NULL: nothing limits them. */
+    struct oauth_server *oauth;            /* NULL: there is none. */
     struct oauth_inactivity *inactivity;
     uint64_t started_ms;
 };

@@ -6,12 +6,14 @@
 #include "apiserver/admission/admission.h"
 #include "apiserver/admission/alloc.h"
 #include "apiserver/admission/integrity.h"
+#include "apiserver/admission/project_limit.h"
 #include "apiserver/admission/quota.h"
 #include "apiserver/admission/scc_decide.h"
 #include "apiserver/admission/uids.h"
 #include "apiserver/admission/webhooks.h"
 #include "apiserver/oauth/oauth.h"
 #include "apiserver/oauth/uses.h"
+#include "apiserver/request/cors.h"
 #include "apiserver/request/effect.h"
 #include "apiserver/request/filter.h"
 #include "apiserver/request/flow.h"
@@ -124,6 +126,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->loop = l;
     a->store = s;
     a->cfg = cfg ? *cfg : (struct apiserver_config){0};
+    a->cors = cors_new(a->cfg.cors_origins);
     struct scc_blocks blocks;
     scc_blocks_defaults(&blocks);
     blocks = a->cfg.blocks ? *a->cfg.blocks : blocks;
@@ -151,6 +154,7 @@ struct apiserver *apiserver_new(struct loop *l, struct store *s, const struct ap
     a->sccs = scc_set_new(&a->cache);
     a->uids = uids_new(a, &blocks);
     a->quotas = quotas_new(a);
+    a->project_counts = project_counts_new(a);
     a->addresses = addresses_new(&a->cache, a->cfg.addresses);
     store_start(s, &watcher, a);
     return a;
@@ -255,6 +259,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         free(a->checks);
         oauth_inactivity_free(a->inactivity);
         oauth_server_free(a->oauth);
+        cors_free(a->cors);
         loop_timer_free(a->watch_timer);
         loop_timer_free(a->stream_timer);
         loop_timer_free(a->proxy_timer);
@@ -271,6 +276,7 @@ struct apiserver *apiserver_free(struct apiserver *a)
         scc_set_free(a->sccs);
         uids_free(a->uids);
         quotas_free(a->quotas);
+        project_counts_free(a->project_counts);
         security_free(a->security);
         free(a);
     }
@@ -431,6 +437,9 @@ void apiserver_handle(void *apiserver, struct http_exchange *x)
     struct apiserver *a = apiserver;
     if (oauth_owns_path(http_path(x))) {
         oauth_handle(a->oauth, x);
+        return;
+    }
+    if (cors_handle(a->cors, x)) {
         return;
     }
     struct request *q = NEW(struct request);

@@ -219,7 +219,8 @@ static int add_objects(struct write *w, const char *project, struct outcome *out
 static void attempt_store(struct write *w, struct outcome *outcome)
 {
     CLEANUP(json_free) struct json *project = json_clone(json_get(w->body, "project"));
-    if (write_settle(w, project, NULL, outcome) < 0 || add_objects(w, w->key, outcome) < 0) {
+    if (project_limit_settle(w->q, &w->project_limit, w->key, outcome) < 0 ||
+        write_settle(w, project, NULL, outcome) < 0 || add_objects(w, w->key, outcome) < 0) {
         return;
     }
     struct blob *value = write_encode(w->q, project, outcome);

@@ -56,6 +56,7 @@ void write_free(struct write *w)
     alloc_drop(w->server->alloc, &w->alloc);
     uids_drop(w->server->uids, &w->uids);
     quota_drop(w->server->quotas, &w->quota);
+    project_limit_drop(&w->project_limit);
     webhook_run_free(w->webhooks);
     write_drop_others(w);
     json_free(w->body);
@@ -190,8 +191,8 @@ static void put_failed(struct write *w, int error, struct outcome *outcome)
     struct request *q = w->q;
     bool raced = error == -EEXIST || error == -ESTALE || error == -ENOENT;
     bool claimed = error == -EADDRINUSE; /* Another server has claimed the number first. */
-    /* Another server has added to the same quota first. */
-    bool fenced = w->quota.n_fences && (claimed || error == -ESTALE);
+    /* Another write has added to the same quota, or to the projects of the same user, first. */
+    bool fenced = (w->quota.n_fences || w->project_limit.n) && (claimed || error == -ESTALE);
     if (fenced && w->attempts < MAX_FENCED) {
         w->base = object_unref(w->base);
         w->value = blob_unref(w->value);
@@ -232,12 +233,14 @@ static size_t append_claims(struct store_claim *to, size_t at, const struct stor
 /* The other keys that change with the write; the array is owned, its contents are borrowed. */
 static struct store_claim *gather_claims(const struct write *w, size_t *ret_n)
 {
-    size_t n = w->n_others + w->alloc.n_claims + w->uids.n_claims + w->quota.n_fences;
+    size_t n =
+        w->n_others + w->alloc.n_claims + w->uids.n_claims + w->quota.n_fences + w->project_limit.n;
     struct store_claim *claims = n ? xcalloc(n, sizeof *claims) : NULL;
     n = append_claims(claims, 0, w->others, w->n_others);
     n = append_claims(claims, n, w->alloc.claims, w->alloc.n_claims);
     n = append_claims(claims, n, w->uids.claims, w->uids.n_claims);
-    *ret_n = append_claims(claims, n, w->quota.fences, w->quota.n_fences);
+    n = append_claims(claims, n, w->quota.fences, w->quota.n_fences);
+    *ret_n = append_claims(claims, n, &w->project_limit.fence, w->project_limit.n);
     return claims;
 }
 

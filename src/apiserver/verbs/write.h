@@ -8,6 +8,7 @@
 #pragma once
 
 #include "apiserver/admission/alloc.h"
+#include "apiserver/admission/project_limit.h"
 #include "apiserver/admission/quota.h"
 #include "apiserver/admission/uids.h"
 #include "apiserver/admission/webhooks.h"
@@ -47,11 +48,12 @@ struct write {
     bool deletes; /* The key is being deleted. */
     uint64_t sent_ns;
     struct blob *value;
-    struct object *base;          /* The object that the change is based on; NULL: creation. */
-    struct alloc_write alloc;     /* Claims of a Service. */
-    struct uids_write uids;       /* Claims of a namespace. */
-    struct quota_write quota;     /* What it adds to quotas. */
-    struct webhook_run *webhooks; /* Calls of webhooks; NULL: none was asked. */
+    struct object *base;      /* The object that the change is based on; NULL: creation. */
+    struct alloc_write alloc; /* Claims of a Service. */
+    struct uids_write uids;   /* Claims of a namespace. */
+    struct quota_write quota; /* What it adds to quotas. */
+    struct project_limit_write project_limit; /* Of a request for a project. */
+    struct webhook_run *webhooks;             /* Calls of webhooks; NULL: none was asked. */
     /* Other objects that change in the same transaction; keys and values are owned.  Only of a
      * kind that gets no addresses or ports. */
     struct store_claim *others;

@@ -102,6 +102,11 @@ static struct json *absolute(const struct converter *c, const struct option_row 
 {
     const char *s = json_get_string(v);
     bool files = row->type == OPTION_FILE || row->files;
+    if (row->resolve && c->dir) {
+        struct json *value = json_clone(v);
+        row->resolve(value, c->dir);
+        return value;
+    }
     if (files && json_is(v, JSON_ARRAY)) {
         struct json *list = json_array();
         for (size_t i = 0; i < json_count(v); i++) {
@@ -145,20 +150,54 @@ static void set_path(struct json *out, const char *path, struct json *v)
     json_set(out, path, v);
 }
 
+static void drop(struct converter *c, const char *path, const char *why)
+{
+    enum option_use beside = c->other ? options_place(c->other, path).use : OPTION_USE_NONE;
+    if (beside == OPTION_USE_NONE || beside == OPTION_USE_IDLE) {
+        strbuf_addf(&c->dropped, "#   %s: %s\n", path, why);
+    }
+}
+
+/* Adds the entries of the mapping 'v' (taken over), which several keys may have a part of. */
+static void merge_path(struct json *out, const char *path, struct json *v)
+{
+    for (size_t i = 0; i < json_count(v); i++) {
+        CLEANUP_FREE char *section = xasprintf("%s.", path);
+        struct json *at = out;
+        for (const char *p = section, *dot; (dot = strchr(p, '.')); p = dot + 1) {
+            CLEANUP_FREE char *name = xstrndup(p, (size_t) (dot - p));
+            at = json_ensure_object(at, name);
+        }
+        json_set(at, json_key_at(v, i), json_clone(json_at(v, i)));
+    }
+    json_free(v);
+}
+
+/* Removes the entries of a mapping that have no effect. */
+static void drop_entries(struct converter *c, const char *path, const struct option_row *row,
+                         struct json *v)
+{
+    for (size_t i = json_count(v); row->idle_entry && json_is(v, JSON_OBJECT) && i-- > 0;) {
+        const char *why = row->idle_entry(json_key_at(v, i), json_at(v, i));
+        if (why) {
+            CLEANUP_FREE char *entry = xasprintf("%s.%s", path, json_key_at(v, i));
+            drop(c, entry, why);
+            (void) json_remove_at(v, i);
+        }
+    }
+}
+
 static void keep(struct converter *c, const char *path, const struct option_row *row,
                  const struct option_alias *alias, const struct json *v)
 {
     const char *to = row->path ? row->path : path;
     CLEANUP(json_free)
     struct json *value = streq(to, path) ? json_clone(v) : flag_value(row, alias, v);
-    set_path(c->out, to, absolute(c, row, value));
-}
-
-static void drop(struct converter *c, const char *path, const char *why)
-{
-    enum option_use beside = c->other ? options_place(c->other, path).use : OPTION_USE_NONE;
-    if (beside == OPTION_USE_NONE || beside == OPTION_USE_IDLE) {
-        strbuf_addf(&c->dropped, "#   %s: %s\n", path, why);
+    drop_entries(c, path, row, value);
+    if (row->idle_entry) {
+        merge_path(c->out, to, absolute(c, row, value));
+    } else {
+        set_path(c->out, to, absolute(c, row, value));
     }
 }
 

@@ -138,6 +138,22 @@ static bool render_policies(const struct json *half, struct strbuf *out)
     return !agreed;
 }
 
+static void render_egress_firewall(const struct json *f, struct strbuf *out)
+{
+    int64_t rule = json_get_int_or(json_get(f, "rule"), -1);
+    if (!f) {
+        return;
+    }
+    strbuf_addf(out, "  the egress firewall %ss it: %s",
+                json_get_bool(json_get(f, "allowed"), false) ? "allow" : "denie",
+                json_get_text(f, "object"));
+    if (rule < 0) {
+        strbuf_adds(out, " (no rule has the destination)\n");
+    } else {
+        strbuf_addf(out, " (spec.egress[%" PRId64 "])\n", rule);
+    }
+}
+
 static void render_half(const struct json *half, struct strbuf *out)
 {
     const struct json *sw = json_get(half, "switch"), *model = json_get(half, "model");
@@ -149,6 +165,7 @@ static void render_half(const struct json *half, struct strbuf *out)
     if (json_count(json_get(sw, "steps"))) {
         render_steps(json_get(sw, "steps"), out);
     }
+    render_egress_firewall(json_get(half, "egressFirewall"), out);
     bool doubted = render_policies(half, out);
     const char *action = json_get_text(judge_of(half), "action");
     const struct json *service = json_get(half, "service");

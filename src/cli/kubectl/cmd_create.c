@@ -2,6 +2,7 @@
 /* tenet create: makes objects from files, or a project by its name. */
 #include "base/mem.h"
 #include "base/timeutil.h"
+#include "cli/kubectl/create_route.h"
 #include "cli/kubectl/create_workload.h"
 #include "cli/kubectl/learn.h"
 #include "cli/kubectl/print.h"
@@ -25,14 +26,14 @@ static const char help[] =
     "       tenet create (deployment | deploymentconfig | job) NAME --image IMAGE [OPTIONS] "
     "[-- COMMAND...]\n"
     "       tenet create cronjob NAME --image IMAGE --schedule CRON [OPTIONS] [-- COMMAND...]\n"
+    "       tenet create route (edge | passthrough | reencrypt) [NAME] --service NAME [OPTIONS]\n"
     "       tenet create job NAME --from cronjob/NAME [OPTIONS]\n"
     "       tenet create token ACCOUNT [--duration TIME] [--audience NAME]...\n"
     "\n"
-    "Creates the objects of files (JSON or YAML, several documents and Lists too), a project, or "
-    "a\n"
-    "workload from an image; or prints a new token of a service account.\n";
+    "Creates the objects of files (JSON or YAML, several documents and Lists too), a project, a\n"
+    "workload from an image, or a route with TLS; or prints a new token of a service account.\n";
 
-enum { OPT_DRY_RUN = OPT_CREATE_FREE, OPT_DURATION, OPT_AUDIENCE };
+enum { OPT_DRY_RUN = OPT_ROUTE_FREE, OPT_DURATION, OPT_AUDIENCE };
 
 static const struct command_option options[] = {
     {"filename", 'f', "FILE", "a file, a directory of files, or - for standard input",
@@ -42,6 +43,8 @@ static const struct command_option options[] = {
     {"dry-run", OPT_DRY_RUN, "[=client]", "only prints what would be created"},
     {NULL, 0, NULL, "Options of workloads:"},
     CREATE_WORKLOAD_OPTIONS,
+    {NULL, 0, NULL, "Options of routes, which have --port, too:"},
+    CREATE_ROUTE_OPTIONS,
     {NULL, 0, NULL, "Options of tokens:"},
     {"duration", OPT_DURATION, "TIME",
      "when the token ends, such as 30m or 2h; default: as the server sets it"},
@@ -192,8 +195,8 @@ static int parse_options(struct create *c, int argc, char **argv, size_t *n_file
         case OPT_HELP:
             return 0;
         default:
-            /* Those of workloads are read again, when the kind is known. */
-            if (opt < OPT_CREATE_IMAGE || opt >= OPT_CREATE_FREE) {
+            /* Those of workloads and routes are read again, when the kind is known. */
+            if (opt < OPT_CREATE_IMAGE || opt >= OPT_ROUTE_FREE) {
                 return 2;
             }
         }
@@ -217,6 +220,9 @@ static int run(int argc, char **argv)
         if (kind) {
             return create_workload(kind, argc, argv, command,
                                    command ? (int) (argv + all - command) : 0);
+        }
+        if (streq(argv[optind], "route")) {
+            return create_route(argc, argv);
         }
         if (streq(argv[optind], "token")) {
             return create_token(&c, n - 1, argv + optind + 1);
@@ -253,9 +259,9 @@ static int run(int argc, char **argv)
 
 const struct command cmd_create = {
     .name = "create",
-    .summary = "create objects from files, a project, or a workload",
+    .summary = "create objects from files, a project, a workload, or a route",
     .help = help,
     .options = options,
     .shared = session_options,
-    .complete = "namespace project deployment deploymentconfig job cronjob token",
+    .complete = "namespace project deployment deploymentconfig job cronjob route token",
     .run = run};

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tenet run and expose: a pod from an image; a Service for the pods of a workload. */
+/* tenet run and expose: a pod from an image; a Service for the pods of a workload; a Route for a
+ * Service. */
 #include "base/mem.h"
 #include "cli/kubectl/compose.h"
+#include "cli/kubectl/create_route.h"
 #include "cli/kubectl/target.h"
 #include "cli/workloads/template.h"
 
@@ -135,6 +137,7 @@ static int run_run(int argc, char **argv)
 struct expose {
     const char *name, *port, *target_port, *protocol, *type, *selector, *labels;
     const char *cluster_ip, *external_ip, *affinity;
+    const char *host, *path, *wildcard; /* Of a Route. */
 };
 
 enum {
@@ -147,7 +150,10 @@ enum {
     OPT_SERVICE_LABELS,
     OPT_CLUSTER_IP,
     OPT_EXTERNAL_IP,
-    OPT_AFFINITY
+    OPT_AFFINITY,
+    OPT_HOSTNAME,
+    OPT_PATH,
+    OPT_WILDCARD
 };
 
 static const struct command_option expose_options[] = {
@@ -163,6 +169,11 @@ static const struct command_option expose_options[] = {
     {"external-ip", OPT_EXTERNAL_IP, "ADDRESS", "a further address of the cluster's nodes"},
     {"session-affinity", OPT_AFFINITY, "WHAT", "ClientIP: a client stays with a pod",
      "ClientIP None"},
+    {NULL, 0, NULL, "Options of routes:"},
+    {"hostname", OPT_HOSTNAME, "HOST", "the host name; default: the server makes one"},
+    {"path", OPT_PATH, "PATH", "the path of requests; default: all"},
+    {"wildcard-policy", OPT_WILDCARD, "POLICY", "Subdomain: all hosts of the domain",
+     "None Subdomain"},
     {0},
 };
 
@@ -295,23 +306,63 @@ static int expose(struct targets *t, const struct target *g, const struct expose
     return targets_create(t, api_kind_find("", "v1", "services"), o, "exposed");
 }
 
+/* Whether an option is given that only a Service has. */
+static bool wants_service(const struct expose *x)
+{
+    return x->target_port || x->protocol || x->type || x->selector || x->cluster_ip ||
+           x->external_ip || x->affinity;
+}
+
+/* A Service becomes a Route, as oc has it. */
+static int expose_route(struct targets *t, const struct target *g, const struct expose *x)
+{
+    CLEANUP(json_free) struct json *labels = x->labels ? json_object() : NULL;
+    if (labels && read_labels(x->labels, labels) != 0) {
+        return 1;
+    }
+    const struct compose_route_options o = {.name = x->name,
+                                            .service = target_name(g),
+                                            .host = x->host,
+                                            .path = x->path,
+                                            .port = x->port,
+                                            .wildcard = x->wildcard,
+                                            .labels = labels};
+    return create_route_of(t, &o, g->object, "exposed");
+}
+
+static int expose_any(struct targets *t, const struct target *g, const struct expose *x)
+{
+    bool route = x->host || x->path || x->wildcard;
+    if (kind_is(g->kind, "", "Service") && !wants_service(x)) {
+        return expose_route(t, g, x);
+    }
+    if (route) {
+        return session_error("--%s is for routes, which are made for a service: tenet expose "
+                             "service/NAME",
+                             x->host   ? "hostname"
+                             : x->path ? "path"
+                                       : "wildcard-policy");
+    }
+    return expose(t, g, x);
+}
+
 static int run_expose(int argc, char **argv)
 {
     CLEANUP_TARGETS struct targets t = {0};
     struct expose x = {0};
-    const char **const values[] = {&x.name,        &x.port,     &x.target_port, &x.protocol,
-                                   &x.type,        &x.selector, &x.labels,      &x.cluster_ip,
-                                   &x.external_ip, &x.affinity};
+    const char **const values[] = {
+        &x.name,       &x.port,        &x.target_port, &x.protocol, &x.type, &x.selector, &x.labels,
+        &x.cluster_ip, &x.external_ip, &x.affinity,    &x.host,     &x.path, &x.wildcard};
     int opt;
     while ((opt = targets_getopt(&t, &cmd_expose, argc, argv)) != -1) {
-        if (opt < OPT_NAME || opt > OPT_AFFINITY) {
+        if (opt < OPT_NAME || opt > OPT_WILDCARD) {
             return opt == OPT_HELP ? 0 : 2;
         }
         *values[opt - OPT_NAME] = optarg;
     }
     int status = targets_load(&t, NULL, argc - optind, argv + optind);
     for (size_t i = 0; i < t.n; i++) {
-        status |= expose(&t, &t.list[i], &x);
+        status |= expose_any(&t, &t.list[i], &x);
     }
     return status;
 }
@@ -328,11 +379,14 @@ const struct command cmd_run = {
     .run = run_run};
 const struct command cmd_expose = {
     .name = "expose",
-    .summary = "make a Service for the pods of a workload",
+    .summary = "make a Service for the pods of a workload, or a Route for a Service",
     .help = "usage: tenet expose KIND/NAME [--port PORT] [OPTIONS]\n"
+            "       tenet expose service/NAME [--hostname HOST] [--path PATH] [--port PORT]\n"
             "\n"
             "Makes a Service for the pods of a pod, Deployment, ReplicaSet,\n"
-            "ReplicationController, DeploymentConfig, StatefulSet or another Service.\n",
+            "ReplicationController, DeploymentConfig or StatefulSet; or a Route for a Service.\n"
+            "With an option that only Services have (such as --target-port) it makes another\n"
+            "Service for the pods of a Service.\n",
     .options = expose_options,
     .shared = target_new_options,
     .complete = COMPLETE_KIND,

@@ -131,6 +131,7 @@ static void set_deleted(void *ctx, const char *key, const struct json *rc)
 {
     struct deployers *c = ctx;
     rollouts_set_changed(&c->rollouts, key, rc, NULL);
+    engine_forget(&c->rollouts.engine, key);
     (void) smap_remove(&c->memories, obj_uid(rc));
 }
 

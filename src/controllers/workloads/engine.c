@@ -137,6 +137,12 @@ void engine_is_gone(struct engine *g, const struct json *obj)
     (void) smap_remove(&g->leaving, obj_uid(obj));
 }
 
+void engine_forget(struct engine *g, const char *key)
+{
+    (void) smap_remove(&g->refused, key);
+    workqueue_add(g->env.queue, key); /* A plan under way may be refused after this. */
+}
+
 void engine_quota_changed(struct engine *g, const struct json *old, const struct json *now)
 {
     const char *ns = obj_namespace(now ? now : old);

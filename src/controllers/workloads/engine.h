@@ -51,6 +51,8 @@ void engine_is_gone(struct engine *g, const struct json *obj);
  * from. */
 void engine_run(struct engine *g, struct work *w, const struct json *owner,
                 struct workload_plan *plan);
+/* The owner with the key of the queue was deleted: no change of a quota concerns it any more. */
+void engine_forget(struct engine *g, const char *key);
 /* A ResourceQuota or ClusterResourceQuota has changed, or was deleted ('now' NULL): keys with a
  * write that a quota refused are reconciled at once when it gives room. */
 void engine_quota_changed(struct engine *g, const struct json *old, const struct json *now);

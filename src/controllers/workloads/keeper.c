@@ -66,7 +66,7 @@ void keeper_owner_deleted(void *ctx, const char *key, const struct json *obj)
 {
     struct keeper *k = ctx;
     owned_change(&k->of_namespace, key, obj, NULL);
-    workqueue_add(k->engine.env.queue, key);
+    engine_forget(&k->engine, key);
 }
 
 /* ---- children ---- */

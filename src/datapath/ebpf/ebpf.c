@@ -212,6 +212,7 @@ static void ebpf_close(struct datapath *dp)
     loop_timer_free(x->lend);
     paths_free(x->paths);
     policy_maps_done(&x->policy);
+    firewall_maps_done(&x->firewalls);
     early_free(x->early);
     reserve_free(x->reserve, false);
     tcx_upgrade_free(x->upgrade);
@@ -274,6 +275,7 @@ static int ebpf_open(struct loop *l, const struct datapath_config *cfg,
     outbox_init(&x->outbox, &x->task, &x->events, ctx);
     x->retry = loop_timer_new(l, network_retry, x);
     policy_maps_init(&x->policy, network_policy_changed, x);
+    firewall_maps_init(&x->firewalls);
     loop_task_init(&x->policy_task, l, network_put_policy, x);
     x->sweep = loop_timer_new(l, network_sweep, x);
     loop_timer_arm(x->sweep, EBPF_SWEEP_MS);
@@ -312,6 +314,7 @@ const struct datapath_ops datapath_ebpf = {
     .set_network = ebpf_set_network,
     .set_vnids = ebpf_set_vnids,
     .set_policy = ebpf_set_policy,
+    .set_firewall = ebpf_set_firewall,
     .change_service = ebpf_change_service,
     .settle_services = ebpf_settle_services,
     .release = ebpf_release,

@@ -9,6 +9,7 @@
 
 #include "datapath/ebpf/devices.h"
 #include "datapath/ebpf/early.h"
+#include "datapath/ebpf/firewall.h"
 #include "datapath/ebpf/hook.h"
 #include "datapath/ebpf/inlet.h"
 #include "datapath/ebpf/paths.h"
@@ -70,6 +71,7 @@ struct ebpf_dp {
     struct loop_task services_task;               /* Brings the maps in line with them. */
     size_t connections_ended;
     struct policy_maps policy;
+    struct firewall_maps firewalls;
     struct loop_task policy_task;
     struct loop_timer *sweep, *lend;
     struct paths *paths; /* NULL: all packets go by the VXLAN device. */
@@ -159,5 +161,7 @@ void ebpf_set_network(struct datapath *dp, const struct sdn_network *n);
 void ebpf_change_service(struct datapath *dp, const struct sdn_service *old,
                          const struct sdn_project_service *now);
 void ebpf_settle_services(struct datapath *dp, const struct datapath_services *all);
+void ebpf_set_firewall(struct datapath *dp, uint32_t vnid, const struct firewall_block *blocks,
+                       size_t n);
 void ebpf_release(struct datapath *dp, uint32_t port, const uint8_t *frame, size_t size);
 void ebpf_link_gone(struct datapath *dp, const char *name);

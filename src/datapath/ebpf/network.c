@@ -44,12 +44,25 @@ static void sweep(struct ebpf_dp *x, bool first)
     policy_maps_sweep(&x->policy, &s);
 }
 
+/* Writes firewalls that did not fit; those that do not fit even now deny everything. */
+static void put_firewalls(struct ebpf_dp *x)
+{
+    struct err e = {0};
+    firewall_maps_put(&x->firewalls);
+    if (network_put_settings(x, &e) < 0) {
+        ebpf_report(x, OUTBOX_REFUSED, e.text);
+    }
+}
+
 void network_sweep(void *ctx)
 {
     struct ebpf_dp *x = ctx;
     if (x->in_place && x->net.plugin == SDN_NETWORKPOLICY) {
         sweep(x, false);
         policy_maps_put(&x->policy); /* Rows that did not fit may fit now. */
+    }
+    if (x->in_place) {
+        put_firewalls(x);
     }
     loop_timer_arm(x->sweep, EBPF_SWEEP_MS);
 }
@@ -62,6 +75,7 @@ int network_put_settings(struct ebpf_dp *x, struct err *e)
     uint32_t zero = 0;
     watch_settings(x->watch, &v);
     v.subnet_len = x->subnet_len;
+    v.firewalls_closed = x->firewalls.closed;
     v.direct_until_s = paths_lend(x->paths);
     bool known = bpf_map_lookup_elem(x->program.settings, &zero, &now) == 0;
     if (known && memcmp(&now, &v, sizeof v) == 0) {
@@ -256,6 +270,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : table_load(&x->backends, x->program.backends, e);
     r = r < 0 ? r : table_load(&x->serving, x->program.serving, e);
     r = r < 0 ? r : policy_maps_load(&x->policy, &x->program, e);
+    r = r < 0 ? r : firewall_maps_load(&x->firewalls, &x->program, e);
     r = r < 0 ? r : listen_for_upcalls(x, e);
     /* Services of the earlier agent process, until the agent sets them. */
     x->has_services = x->services.n > 0;
@@ -269,6 +284,7 @@ static int set_up(struct ebpf_dp *x, struct err *e)
     r = r < 0 ? r : put_network(x, e);
     if (r == 0) {
         sweep(x, true);
+        firewall_maps_clean(&x->firewalls); /* The pods have their VNIDs by now. */
     }
     return r;
 }
@@ -298,9 +314,10 @@ static int put_first_hooks(struct ebpf_dp *x, struct err *e)
     log_info("programs are in place",
              "maps=%s pods=%zu changes=%zu hooks=%s redirect_peer=%s scrub=%s ringbuf=%s encap=%s",
              x->program.reused ? "found" : "new", x->n_members,
-             x->applied + x->pods_applied + x->policy.applied, x->features.tcx ? "tcx" : "clsact",
-             x->features.redirect_peer ? "yes" : "no", x->features.scrub ? "yes" : "no",
-             x->features.ringbuf ? "yes" : "no", x->features.encap ? "yes" : "no");
+             x->applied + x->pods_applied + x->policy.applied + x->firewalls.applied,
+             x->features.tcx ? "tcx" : "clsact", x->features.redirect_peer ? "yes" : "no",
+             x->features.scrub ? "yes" : "no", x->features.ringbuf ? "yes" : "no",
+             x->features.encap ? "yes" : "no");
     return r;
 }
 
@@ -364,6 +381,17 @@ void ebpf_set_network(struct datapath *dp, const struct sdn_network *n)
     pthread_mutex_unlock(&x->lock);
     x->have_network = true;
     work_on(x);
+}
+
+void ebpf_set_firewall(struct datapath *dp, uint32_t vnid, const struct firewall_block *blocks,
+                       size_t n)
+{
+    struct ebpf_dp *x = ebpf_of(dp);
+    bool was_closed = x->firewalls.closed;
+    firewall_maps_set(&x->firewalls, vnid, blocks, n);
+    if (x->loaded && x->firewalls.closed != was_closed) {
+        put_firewalls(x);
+    }
 }
 
 static void count_ended(void *ctx, const struct of_connection *c)

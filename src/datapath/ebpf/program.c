@@ -236,14 +236,31 @@ int program_mount(const char *dir, struct err *e)
 /* The affinity map is in both groups: a trace reads it, and options.dry prevents that it writes
  * there. */
 static const struct program_map map_list[] = {
-    {EBPF_PODS, false},       {EBPF_POD_CACHE, false}, {EBPF_PORTS, false},
-    {EBPF_ROUTES, false},     {EBPF_SUBNETS, false},   {EBPF_VTEPS, false},
-    {EBPF_SERVICES, false},   {EBPF_BACKENDS, false},  {EBPF_SERVING, false},
-    {EBPF_SETTINGS, false},   {EBPF_AFFINITY, false},  {EBPF_CONNECTIONS, true},
-    {EBPF_CLIENTS, true},     {EBPF_REFUSALS, true},   {EBPF_DROPS, true},
-    {EBPF_GENERATION, false}, {EBPF_CLASSES, false},   {EBPF_BLOCKS, false},
-    {EBPF_PAIRS, false},      {EBPF_PORT_SETS, false}, {EBPF_TRACKED, true},
-    {EBPF_SHARES, true},      {EBPF_FRAGMENTS, true},
+    {EBPF_PODS, false},
+    {EBPF_POD_CACHE, false},
+    {EBPF_PORTS, false},
+    {EBPF_ROUTES, false},
+    {EBPF_SUBNETS, false},
+    {EBPF_VTEPS, false},
+    {EBPF_SERVICES, false},
+    {EBPF_BACKENDS, false},
+    {EBPF_SERVING, false},
+    {EBPF_SETTINGS, false},
+    {EBPF_AFFINITY, false},
+    {EBPF_CONNECTIONS, true},
+    {EBPF_CLIENTS, true},
+    {EBPF_REFUSALS, true},
+    {EBPF_DROPS, true},
+    {EBPF_GENERATION, false},
+    {EBPF_CLASSES, false},
+    {EBPF_BLOCKS, false},
+    {EBPF_PAIRS, false},
+    {EBPF_PORT_SETS, false},
+    {EBPF_TRACKED, true},
+    {EBPF_SHARES, true},
+    {EBPF_FRAGMENTS, true},
+    {EBPF_FIREWALLS, false},
+    {EBPF_FIREWALL_BLOCKS, false},
 };
 
 const struct program_map *program_map(size_t i)
@@ -342,6 +359,7 @@ static const struct part maps[] = {
     PART(EBPF_TRACKED, tracked),     PART(EBPF_SHARES, shares),
     PART(EBPF_FRAGMENTS, fragments), PART(EBPF_EVENTS, events),
     PART(EBPF_WATCHED, watched),     PART(EBPF_UPCALLS, upcalls),
+    PART(EBPF_FIREWALLS, firewalls), PART(EBPF_FIREWALL_BLOCKS, firewall_blocks),
 };
 
 static int *fd_at(const struct program *p, const struct part *part)

@@ -44,6 +44,7 @@ struct program {
         affinity, clients, refusals, settings, drops, events, watched, upcalls;
     /* Maps of network policy. */
     int generation, classes, blocks, pairs, port_sets, tracked, shares, fragments;
+    int firewalls, firewall_blocks;
     bool reused; /* All maps existed before. */
 };
 

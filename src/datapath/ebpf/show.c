@@ -363,6 +363,29 @@ static void show_fragment(const void *key, const void *value, struct json *k, st
     }
 }
 
+static void show_firewall(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_firewall *f = value;
+    uint32_t vnid;
+    memcpy(&vnid, key, sizeof vnid);
+    json_set_int(k, "vnid", vnid);
+    json_set_int(v, "list", f->list);
+    if (f->closed) {
+        json_set_bool(v, "closed", true);
+    }
+}
+
+static void show_firewall_block(const void *key, const void *value, struct json *k, struct json *v)
+{
+    const struct ebpf_firewall_key *b = key;
+    uint32_t action;
+    memcpy(&action, value, sizeof action);
+    struct ip4_prefix to = {ntohl(b->addr), (uint8_t) (b->len - EBPF_FIREWALL_LIST_BITS)};
+    json_set_int(k, "list", b->list);
+    json_set_string(k, "destination", PREFIX_TEXT(to));
+    json_set_string(v, "action", action == EBPF_ALLOW ? "allow" : "deny");
+}
+
 static const struct shown {
     const char *name;
     void (*show)(const void *key, const void *value, struct json *k, struct json *v);
@@ -392,6 +415,8 @@ static const struct shown {
     {EBPF_TRACKED, show_tracked, sizeof(struct ebpf_tracked_key), sizeof(struct ebpf_tracked)},
     {EBPF_SHARES, show_share, sizeof(__u32), sizeof(__u64)},
     {EBPF_FRAGMENTS, show_fragment, sizeof(struct ebpf_fragment_key), sizeof(struct ebpf_fragment)},
+    {EBPF_FIREWALLS, show_firewall, sizeof(__u32), sizeof(struct ebpf_firewall)},
+    {EBPF_FIREWALL_BLOCKS, show_firewall_block, sizeof(struct ebpf_firewall_key), sizeof(__u32)},
 };
 
 /* ---- entries ---- */

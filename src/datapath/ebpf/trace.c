@@ -273,12 +273,37 @@ static void add_isolation_step(struct tracer *t, const struct ebpf_pod *to, uint
     r->origin = pipeline_vnid_cookie(to->reach.vnid);
 }
 
+/* Adds what the egress firewall of the sender's VNID says of a destination outside. */
+static void add_firewall_step(struct tracer *t, uint32_t dst)
+{
+    struct ebpf_pod from;
+    struct ebpf_firewall f;
+    struct ebpf_route route;
+    uint32_t action;
+    bool outside = t->p->entry == MODEL_FROM_PORT && !find_route(t->live, dst, &route);
+    if (!outside || !pod_at(t, t->p->ip.src, &from) ||
+        bpf_map_lookup_elem(t->live->firewalls, &from.reach.vnid, &f) < 0) {
+        return;
+    }
+    struct ebpf_firewall_key key = {
+        .len = EBPF_FIREWALL_LIST_BITS + 32, .list = f.list, .addr = htonl(dst)};
+    bool allow =
+        bpf_map_lookup_elem(t->live->firewall_blocks, &key, &action) == 0 && action == EBPF_ALLOW;
+    struct dp_rule *r =
+        add_step(t, EBPF_FIREWALL_BLOCKS,
+                 xasprintf("vnid=%u destination=%s", from.reach.vnid, IP4_TEXT(dst)),
+                 xstrdup(allow ? "allow" : "deny"),
+                 "what the project's egress firewall says of the destination");
+    r->origin = pipeline_firewall_cookie(from.reach.vnid);
+}
+
 static void add_destination_steps(struct tracer *t, const struct dp_trace *found)
 {
     uint32_t dst = found->translated ? found->endpoint_ip : t->p->ip.dst;
     struct ebpf_pod to, from;
     if (!pod_at(t, dst, &to)) {
         add_route_step(t, dst, false);
+        add_firewall_step(t, dst);
         return;
     }
     add_pod_step(t, dst, &to, "the destination is the pod");

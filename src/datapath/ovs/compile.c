@@ -22,6 +22,16 @@ void compile_policy(struct ovs_dp *o, struct policy *p)
     policy_want_flows(p, &ops, o);
 }
 
+/* ---- egress firewalls ---- */
+
+void compile_firewall(struct ovs_dp *o, uint32_t vnid, const struct firewall_block *blocks,
+                      size_t n)
+{
+    struct of_flow_list flows = {0};
+    pipeline_firewall(vnid, blocks, n, &flows);
+    set_group(o, pipeline_firewall_cookie(vnid), &flows);
+}
+
 /* ---- services ---- */
 
 static void set_service_group(void *ctx, uint64_t cookie, struct of_flow_list *flows)

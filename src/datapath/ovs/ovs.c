@@ -317,6 +317,12 @@ static void ovs_set_vnids(struct datapath *dp, const char *pod_namespace, const 
     refresh_want(o, o->flows.building);
 }
 
+static void ovs_set_firewall(struct datapath *dp, uint32_t vnid,
+                             const struct firewall_block *blocks, size_t n)
+{
+    compile_firewall(of_dp(dp), vnid, blocks, n);
+}
+
 static void ovs_set_policy(struct datapath *dp, struct policy *p)
 {
     compile_policy(of_dp(dp), p);
@@ -433,6 +439,7 @@ const struct datapath_ops datapath_ovs = {
     .set_network = ovs_set_network,
     .set_vnids = ovs_set_vnids,
     .set_policy = ovs_set_policy,
+    .set_firewall = ovs_set_firewall,
     .change_service = ovs_change_service,
     .settle_services = ovs_settle_services,
     .release = ovs_release,

@@ -181,6 +181,8 @@ void compile_done(struct ovs_dp *o);
 void compile_network(struct ovs_dp *o);
 /* These functions implement members of struct datapath_ops. */
 void compile_policy(struct ovs_dp *o, struct policy *p);
+void compile_firewall(struct ovs_dp *o, uint32_t vnid, const struct firewall_block *blocks,
+                      size_t n);
 void compile_service(struct ovs_dp *o, const struct sdn_service *old,
                      const struct sdn_project_service *now);
 void compile_settle(struct ovs_dp *o);

@@ -151,10 +151,23 @@ static void on_need_pods(void *ctx, const struct sdn_frontend *f)
     }
 }
 
+static bool on_may_leave(void *ctx, const struct sdn_frontend *f, uint32_t ip)
+{
+    struct host_proxy *p = ctx;
+    const struct entry *en = find_entry(p, &f->key);
+    if (!p->cfg.may_leave || !en || !en->claims) {
+        return true;
+    }
+    const char *key = key_of(en->claims->service);
+    CLEANUP_FREE char *ns = xstrndup(key, strcspn(key, "/"));
+    return p->cfg.may_leave(p->cfg.ctx, ns, ip);
+}
+
 static int open_userspace(struct host_proxy *p, struct err *e)
 {
     int r = p->userspace ? 0 : userspace_new(p->cfg.loop, on_need_pods, p, &p->userspace, e);
     if (r == 0) {
+        userspace_set_filter(p->userspace, on_may_leave);
         userspace_set_cluster(p->userspace, p->base.cluster, p->base.n_cluster);
     }
     return r;

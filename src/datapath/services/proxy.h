@@ -32,6 +32,9 @@ struct host_proxy_config {
     /* A client connects to port 'port' of the service, which is idle and needs pods (Event NeedPods);
      * may be called for each packet. */
     void (*need_pods)(void *ctx, const char *ns, const char *name, uint8_t protocol, uint16_t port);
+    /* Whether services of project 'ns' may have clients at an endpoint outside the cluster: asked by
+     * the userspace proxy, which hides from the datapath which pod connects.  NULL: always. */
+    bool (*may_leave)(void *ctx, const char *ns, uint32_t ip);
     void *ctx;
 };
 

@@ -46,9 +46,13 @@ enum sdn_view userspace_view(const struct userspace *u, const struct sdn_fronten
     return !f->split || own || in_cluster(u, client) ? SDN_FROM_ANYWHERE : SDN_FROM_OUTSIDE;
 }
 
-bool userspace_may_use(const struct userspace *u, const struct sdn_target *t)
+bool userspace_may_use(const struct served *s, const struct sdn_target *t)
 {
-    return t->port != u->tunnel_port && (t->pod || !in_cluster(u, t->ip));
+    const struct userspace *u = s->owner;
+    bool outside = !t->pod && !in_cluster(u, t->ip);
+    bool allowed =
+        t->pod || (outside && (!u->may_leave || u->may_leave(u->ctx, s->frontend, t->ip)));
+    return t->port != u->tunnel_port && allowed;
 }
 
 uint32_t userspace_first(struct served *s, enum sdn_view v, uint32_t client)
@@ -198,6 +202,11 @@ int userspace_new(struct loop *l, userspace_need_pods_fn *need_pods, void *ctx,
     }
     *ret = u;
     return 0;
+}
+
+void userspace_set_filter(struct userspace *u, userspace_may_leave_fn *may_leave)
+{
+    u->may_leave = may_leave;
 }
 
 struct userspace *userspace_free(struct userspace *u)

@@ -32,6 +32,10 @@ struct userspace *userspace_free(struct userspace *u);
  * address and that port. */
 void userspace_set_tunnel_port(struct userspace *u, uint16_t port);
 void userspace_set_cluster(struct userspace *u, const struct ip4_prefix *cluster, size_t n);
+/* Whether the service of 'f' may have clients at an endpoint outside the cluster: asked for each
+ * attempt, with the context of userspace_new.  NULL, the default: always. */
+typedef bool userspace_may_leave_fn(void *ctx, const struct sdn_frontend *f, uint32_t ip);
+void userspace_set_filter(struct userspace *u, userspace_may_leave_fn *may_leave);
 /* Serves 'f' (takes a reference) from now on, replacing the frontend with its key; open
  * connections stay. Returns the port of this host to redirect its clients to, which stays the
  * same while the key is served; 0: none. */

@@ -27,6 +27,7 @@ struct served {
 struct userspace {
     struct loop *loop;
     userspace_need_pods_fn *need_pods;
+    userspace_may_leave_fn *may_leave;
     void *ctx;
     struct hmap served;
     struct ip4_prefix cluster[SDN_MAX_CLUSTER_NETWORKS];
@@ -46,7 +47,7 @@ struct served *userspace_find(struct userspace *u, const struct sdn_frontend_key
 enum sdn_view userspace_view(const struct userspace *u, const struct sdn_frontend *f,
                              uint32_t client, uint32_t accepted_at);
 /* Whether the proxy may connect there. */
-bool userspace_may_use(const struct userspace *u, const struct sdn_target *t);
+bool userspace_may_use(const struct served *s, const struct sdn_target *t);
 /* The target to try first, an index among those of 'v', of which there is at least one. */
 uint32_t userspace_first(struct served *s, enum sdn_view v, uint32_t client);
 /* The client of a frontend with affinity was connected to 'target'. */

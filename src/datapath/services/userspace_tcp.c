@@ -235,7 +235,7 @@ static void try_next(struct connection *c)
     const struct sdn_target *targets = sdn_frontend_targets(s->frontend, c->view);
     uint32_t skipped = 0;
     c->next = c->tries ? c->next + 1 : userspace_first(s, c->view, c->client);
-    while (skipped < n && !userspace_may_use(c->owner, &targets[c->next % n])) {
+    while (skipped < n && !userspace_may_use(s, &targets[c->next % n])) {
         c->next++;
         skipped++;
     }

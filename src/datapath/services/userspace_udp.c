@@ -134,7 +134,7 @@ static struct session *begin(struct served *s, const struct sockaddr_in *client,
     }
     uint32_t n = s->frontend->n[v], first = userspace_first(s, v, ip), skipped = 0;
     struct sdn_target t = sdn_frontend_targets(s->frontend, v)[first];
-    while (skipped < n && !userspace_may_use(u, &t)) {
+    while (skipped < n && !userspace_may_use(s, &t)) {
         t = sdn_frontend_targets(s->frontend, v)[(first + ++skipped) % n];
     }
     if (skipped == n) {

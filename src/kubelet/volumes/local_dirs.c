@@ -134,7 +134,7 @@ static int mount_image(const char *folder, int folder_fd, const char *name, stru
 
 int local_dir_make(const char *folder, const char *name, int64_t image_bytes, struct err *e)
 {
-    int folder_fd, fd = -1;
+    int folder_fd = -1, fd = -1;
     int r = open_volume(folder, name, &folder_fd, e);
     if (r < 0) {
         return r;

@@ -8,6 +8,7 @@
 #include "net/loop/process.h"
 #include "net/loop/watchdog.h"
 #include "node/agent/agent_priv.h"
+#include "node/agent/egress.h"
 #include "node/agent/network.h"
 #include "node/agent/pod_events.h"
 #include "node/agent/services.h"
@@ -212,6 +213,7 @@ static void release(struct agent *a)
         policies_end(a->policies); /* The datapath keeps the policies that it has. */
     }
     a->policies = policies_free(a->policies);
+    agent_close_egress(a);
     resolver_free(TAKE(a->resolver));
     agent_close_services(a);
     datapath_prepared_free(a->prepared);

@@ -35,10 +35,12 @@
 #include "node/host/node_host_ports.h"
 #include "node/introspect/introspect.h"
 #include "node/registry/identity.h"
+#include "node/registry/names.h"
 #include "node/registry/policies.h"
 #include "node/registry/registration.h"
 #include "node/registry/resolver.h"
 #include "node/registry/services.h"
+#include "sdn/egress.h"
 
 struct agent {
     /* agent.c */
@@ -84,6 +86,9 @@ struct agent {
 
     /* policy.c */
     struct policies *policies; /* Under ovs-networkpolicy; else NULL. */
+
+    /* egress.c */
+    struct agent_egress *egress; /* NULL: not followed yet. */
 
     /* services.c */
     struct services_watch *services; /* Shared by everything on this node that serves them. */

@@ -3,6 +3,7 @@
 
 #include "net/loop/notify.h"
 #include "node/agent/conditions.h"
+#include "node/agent/egress.h"
 #include "node/agent/forwarding.h"
 #include "node/agent/policy.h"
 #include "node/agent/ports.h"
@@ -35,6 +36,7 @@ static int read_cluster(struct agent *a, struct sdn_network *n, struct err *e)
         n->mtu = a->cfg->mtu;
     }
     n->service_by_host = a->cfg->proxy_userspace;
+    n->block_metadata = a->cfg->block_metadata;
     return 0;
 }
 
@@ -147,6 +149,7 @@ static void put_into_effect(struct agent *a)
         pods_isolate_unknown(a->pods);
     }
     agent_begin_policies(a);
+    agent_begin_egress(a);
     resolver_set_network(a->resolver, &a->net);
     datapath_set_network(a->datapath, &a->net);
     services_begin(a->pod_services, a->datapath, &a->net);
@@ -213,7 +216,8 @@ static void read_changed_cluster(struct agent *a, struct sdn_network *n)
             agent_drop_policies(a); /* The ClusterNetwork was set back to the network in effect. */
         }
     } else if (n->plugin != a->net.plugin && a->inventory &&
-               (!agent_policies_are_ready(a, n) || !agent_vnids_known(a, n->plugin))) {
+               (!agent_policies_are_ready(a, n) || !agent_egress_is_ready(a, n->plugin) ||
+                !agent_vnids_known(a, n->plugin))) {
         n->plugin = a->net.plugin;
     }
 }
@@ -254,6 +258,7 @@ static void follow(struct agent *a)
         return;
     }
     if (!a->inventory || (!a->network_set && (!agent_policies_are_ready(a, &a->net) ||
+                                              !agent_egress_is_ready(a, a->net.plugin) ||
                                               !agent_vnids_known(a, a->net.plugin)))) {
         return;
     }
@@ -313,6 +318,11 @@ void agent_settle(void *ctx)
     }
     if (!agent_policies_are_ready(a, &n)) {
         snprintf(a->wait_text, sizeof a->wait_text, "the policies and pods of %s",
+                 api_client_server(a->client));
+        return;
+    }
+    if (!agent_egress_is_ready(a, n.plugin)) {
+        snprintf(a->wait_text, sizeof a->wait_text, "the egress firewalls of %s",
                  api_client_server(a->client));
         return;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/agent/projects.h"
 
+#include "node/agent/egress.h"
 #include "node/agent/network.h"
 #include "node/agent/report.h"
 
@@ -39,9 +40,11 @@ static void project_changed(void *ctx, const char *key, const struct json *old,
         log_warn("NetNamespace not used", "name=%s reason=\"%s\"", key, e.text);
         agent_report_unused(a, "NetNamespace", a->projects, key, e.text);
         resolver_set_project(a->resolver, key, NULL);
+        agent_set_egress_project(a, key, NULL);
         return;
     }
     resolver_set_project(a->resolver, key, &vnids);
+    agent_set_egress_project(a, key, &vnids);
     if (a->vnids_wanted_ms) {
         agent_settle_soon(a);
     }
@@ -55,6 +58,7 @@ static void project_deleted(void *ctx, const char *key, const struct json *obj)
 {
     struct agent *a = ctx;
     forget_project(a, key, obj);
+    agent_set_egress_project(a, key, NULL);
     services_project_changed(a->pod_services, key);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/agent/services.h"
 
+#include "node/agent/egress.h"
 #include "node/agent/network.h"
 #include "node/agent/projects.h"
 #include "node/agent/report.h"
@@ -61,6 +62,7 @@ int agent_open_proxy(struct agent *a, struct err *e)
                                                                   : SERVICES_NETFILTER,
                                   .on_result = on_proxied,
                                   .need_pods = proxy_need_pods,
+                                  .may_leave = agent_may_leave,
                                   .ctx = a};
     static const struct services_listener listener = {
         .changed = proxy_service_changed, .settled = proxy_settled, .synced = proxy_synced};

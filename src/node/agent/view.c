@@ -2,6 +2,7 @@
 #include "node/agent/view.h"
 
 #include "node/agent/conditions.h"
+#include "node/agent/egress.h"
 
 static void view(void *ctx, struct introspect_view *ret)
 {
@@ -22,6 +23,7 @@ static void view(void *ctx, struct introspect_view *ret)
         .projects = a->projects,
         .policy = a->policies ? policies_compiler(a->policies) : NULL,
         .policies_settled = a->policies && policies_settled(a->policies),
+        .egress = agent_egress_rules(a),
         .services = a->pod_services,
         .host_ports = a->host_ports,
         .skipped = smap_size(&a->skipped),

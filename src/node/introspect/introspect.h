@@ -14,6 +14,7 @@
 #include "node/host/node_host_ports.h"
 #include "node/registry/resolver.h"
 #include "node/registry/services.h"
+#include "sdn/egress.h"
 #include "sdn/model.h"
 #include "sdn/policy.h"
 
@@ -31,6 +32,7 @@ struct introspect_view {
     struct informer *subnets, *projects;
     struct policy *policy; /* The compiler, under ovs-networkpolicy. */
     bool policies_settled; /* The datapath had time to apply the compiled policies. */
+    struct egress *egress; /* Egress firewalls; NULL: not followed yet. */
     struct services *services;
     const struct host_ports *host_ports;
     size_t skipped;                                     /* HostSubnets that cannot be used. */
@@ -48,7 +50,7 @@ struct introspect_config {
     void *ctx;
 };
 /* Rows of the metrics that /metrics serves, except those of DNS. */
-#define INTROSPECT_METRIC_TABLES 6
+#define INTROSPECT_METRIC_TABLES 7
 extern const struct prom_table introspect_metric_tables[INTROSPECT_METRIC_TABLES];
 
 int introspect_new(const struct introspect_config *c, struct introspect **ret, struct err *e);

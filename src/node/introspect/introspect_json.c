@@ -15,6 +15,7 @@
 struct rule_names {
     struct smap by_origin;       /* Owned texts; several objects are joined by ", ". */
     const struct policy *policy; /* Names its own flows; NULL: there are none. */
+    const struct egress *egress; /* The same. */
     /* The service that a traced packet was sent to: "Service red/web"; NULL: none. */
     const char *service;
 };
@@ -58,6 +59,7 @@ static void names_init(struct rule_names *n, const struct introspect_view *v)
 {
     smap_init(&n->by_origin, free);
     n->policy = v->policy;
+    n->egress = v->egress;
     n->service = NULL;
     if (v->subnets) {
         informer_each(v->subnets, name_subnet, n);
@@ -78,6 +80,19 @@ static void names_done(struct rule_names *n)
     smap_done(&n->by_origin);
 }
 
+static void add_egress_policy(void *ctx, const char *project, const char *policy)
+{
+    struct strbuf *out = ctx;
+    strbuf_addf(out, "%s%s/%s", out->size ? ", " : "EgressNetworkPolicy ", project, policy);
+}
+
+void introspect_name_firewall(const struct egress *e, uint32_t vnid, struct strbuf *out)
+{
+    if (e) {
+        egress_each_policy(e, vnid, add_egress_policy, out);
+    }
+}
+
 /* The names of the objects behind a rule; "" for the base rules. */
 static const char *name_of(struct rule_names *n, uint64_t origin)
 {
@@ -87,6 +102,11 @@ static const char *name_of(struct rule_names *n, uint64_t origin)
     const char *s = smap_get(&n->by_origin, key);
     CLEANUP_STRBUF struct strbuf text = STRBUF_INIT;
     if (!s && n->policy && policy_describe(n->policy, group, &text)) {
+        smap_set(&n->by_origin, key, strbuf_steal(&text));
+        s = smap_get(&n->by_origin, key);
+    }
+    if (!s && group >> 48 == PIPELINE_FIREWALL) {
+        introspect_name_firewall(n->egress, (uint32_t) group, &text);
         smap_set(&n->by_origin, key, strbuf_steal(&text));
         s = smap_get(&n->by_origin, key);
     }
@@ -428,8 +448,27 @@ struct asked {
     struct sdn_network net;
     struct model_pod *pods;
     struct sdn_project_service *services;
+    struct model_firewall *firewalls;
     struct model_node node;
 };
+
+/* The firewalls of the pods' VNIDs. */
+static void add_firewalls(struct asked *a, const struct egress *e)
+{
+    a->firewalls = xcalloc(a->node.n_pods + 1, sizeof *a->firewalls);
+    a->node.firewalls = a->firewalls;
+    for (size_t i = 0; e && i < a->node.n_pods; i++) {
+        struct model_firewall f = {.vnid = a->pods[i].vnid};
+        bool known = false;
+        for (size_t k = 0; k < a->node.n_firewalls; k++) {
+            known |= a->firewalls[k].vnid == f.vnid;
+        }
+        f.n_rules = known ? 0 : egress_rules(e, f.vnid, &f.rules);
+        if (f.n_rules) {
+            a->firewalls[a->node.n_firewalls++] = f;
+        }
+    }
+}
 
 static void asked_init(struct asked *a, const struct introspect_view *v)
 {
@@ -452,12 +491,14 @@ static void asked_init(struct asked *a, const struct introspect_view *v)
         (struct model_node){.net = &a->net, .pods = a->pods, .n_pods = n, .name = v->node_name};
     a->node.n_services = services_list(v->services, &a->services);
     a->node.services = a->services;
+    add_firewalls(a, v->egress);
 }
 
 static void asked_done(struct asked *a)
 {
     free(a->pods);
     free(a->services);
+    free(a->firewalls);
 }
 #define CLEANUP_ASKED __attribute__((cleanup(asked_done)))
 
@@ -506,6 +547,33 @@ static struct model_verdict judge(const struct introspect_view *v, const struct 
     return m;
 }
 
+/* Adds "egressFirewall": the rule that decides about a destination outside. */
+static void add_egress_firewall(const struct introspect_view *v, const struct explain_question *q,
+                                const struct dp_trace *t, struct json *answer)
+{
+    size_t n = 0;
+    uint32_t dst = t->translated ? t->endpoint_ip : q->dst;
+    bool leaves = t->action == MODEL_HOST && dst != sdn_gateway(v->net);
+    const struct dp_pod *const *pods = datapath_pods(v->datapath, &n), *from = NULL;
+    for (size_t i = 0; i < n && q->entry == MODEL_FROM_PORT; i++) {
+        from = pods[i]->ip == q->src ? pods[i] : from;
+    }
+    const struct firewall_rule *rules;
+    size_t n_rules = from && v->egress ? egress_rules(v->egress, from->vnid, &rules) : 0;
+    if (!n_rules || (!leaves && t->cause != MODEL_FIREWALL_DENIED)) {
+        return;
+    }
+    CLEANUP_STRBUF struct strbuf object = STRBUF_INIT;
+    size_t rule = firewall_find(rules, n_rules, dst);
+    struct json *o = json_ensure_object(answer, "egressFirewall");
+    introspect_name_firewall(v->egress, from->vnid, &object);
+    json_set_string(o, "object", strbuf_cstr(&object));
+    json_set_bool(o, "allowed", rule == n_rules || rules[rule].allow);
+    if (rule < n_rules) {
+        json_set_int(o, "rule", (int64_t) rule);
+    }
+}
+
 void introspect_trace_add(const struct introspect_view *v, struct json *answer,
                           const struct explain_question *q, int error, const char *text,
                           const struct dp_trace *t)
@@ -534,6 +602,7 @@ void introspect_trace_add(const struct introspect_view *v, struct json *answer,
     if (t->remark) {
         json_set_string(o, "remark", t->remark);
     }
+    add_egress_firewall(v, q, t, answer);
     /* The datapath's own rules answer for policies, not the model. */
     bool by_policy = t->action == MODEL_DROP &&
                      (t->cause == MODEL_EGRESS_DENIED || t->cause == MODEL_INGRESS_DENIED);

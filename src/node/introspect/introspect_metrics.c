@@ -12,6 +12,7 @@ struct facts {
     struct datapath_status datapath;
     bool master_connected;
     struct services_stats services;
+    struct egress_counts egress;
     struct host_ports_stats ports;
     const struct pods_stats *pods;
     struct host_proxy_stats proxy;
@@ -154,6 +155,15 @@ static const struct prom_metric service_rows[] = {
             "UDP connections, by address and endpoint, that ended with their endpoint."),
 };
 
+static const struct prom_metric egress_rows[] = {
+    GAUGE("tenet_node_egress_firewalls", egress.policies, "EgressNetworkPolicies."),
+    GAUGE("tenet_node_egress_firewalls_unapplied", egress.unapplied,
+          "EgressNetworkPolicies that are not applied as they are written; Events say why."),
+    GAUGE("tenet_node_egress_firewall_rules", egress.rules, "Rules of EgressNetworkPolicies."),
+    GAUGE("tenet_node_egress_firewall_names", egress.names,
+          "Names in rules of EgressNetworkPolicies, which this node looks up."),
+};
+
 static const struct prom_metric port_rows[] = {
     GAUGE("tenet_node_host_ports", ports.ports, "Host ports of this node's pods."),
     GAUGE("tenet_node_host_ports_closed", ports.closed,
@@ -208,11 +218,20 @@ static const struct prom_metric userspace_rows[] = {
             "Endpoints that did not answer, after which another was tried."),
 };
 
-enum { NODE_TABLE, SERVICE_TABLE, PORT_TABLE, CNI_TABLE, PROXY_TABLE, USERSPACE_TABLE };
+enum {
+    NODE_TABLE,
+    SERVICE_TABLE,
+    EGRESS_TABLE,
+    PORT_TABLE,
+    CNI_TABLE,
+    PROXY_TABLE,
+    USERSPACE_TABLE
+};
 
 const struct prom_table introspect_metric_tables[INTROSPECT_METRIC_TABLES] = {
     [NODE_TABLE] = {node_rows, ARRAY_SIZE(node_rows)},
     [SERVICE_TABLE] = {service_rows, ARRAY_SIZE(service_rows)},
+    [EGRESS_TABLE] = {egress_rows, ARRAY_SIZE(egress_rows)},
     [PORT_TABLE] = {port_rows, ARRAY_SIZE(port_rows)},
     [CNI_TABLE] = {cni_rows, ARRAY_SIZE(cni_rows)},
     [PROXY_TABLE] = {proxy_rows, ARRAY_SIZE(proxy_rows)},
@@ -242,6 +261,10 @@ void introspect_metrics(const struct introspect_view *v, const uint64_t drops[MO
     if (v->services) {
         services_get_stats(v->services, &f.services);
         prom_write(&introspect_metric_tables[SERVICE_TABLE], &f, out);
+    }
+    if (v->egress) {
+        egress_count(v->egress, &f.egress);
+        prom_write(&introspect_metric_tables[EGRESS_TABLE], &f, out);
     }
     if (v->host_ports) {
         host_ports_get_stats(v->host_ports, &f.ports);

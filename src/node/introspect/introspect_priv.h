@@ -55,6 +55,9 @@ void introspect_trace_add(const struct introspect_view *v, struct json *answer,
  * ("policiesChange"). */
 bool introspect_policies(const struct introspect_view *v, const struct explain_question *q,
                          const struct dp_trace *t, struct json *answer);
+/* Appends the objects of the egress firewall of a VNID: "EgressNetworkPolicy red/out"; 'e' may be
+ * NULL. */
+void introspect_name_firewall(const struct egress *e, uint32_t vnid, struct strbuf *out);
 /* Appends the policies that deny a packet dropped as MODEL_EGRESS_DENIED or MODEL_INGRESS_DENIED;
  * if none denies it by now, the policies that select the pod. */
 void introspect_policy_of_drop(const struct policy *p, const struct dp_event *e,

@@ -153,6 +153,11 @@ static void name_object(struct context *c, const struct dp_event *e, struct strb
             introspect_policy_of_drop(c->v.policy, e, out);
         }
         return;
+    case MODEL_FIREWALL_DENIED:
+        if (from) {
+            introspect_name_firewall(c->v.egress, from->vnid, out);
+        }
+        return;
     case MODEL_VNID_MISMATCH:
         name_vnids(c, e, out);
         return;

@@ -95,6 +95,11 @@ struct resolver *resolver_free(struct resolver *r)
     return NULL;
 }
 
+struct dns *resolver_dns_of(struct resolver *r)
+{
+    return r ? r->dns : NULL;
+}
+
 void resolver_set_network(struct resolver *r, const struct sdn_network *n)
 {
     if (!r) {

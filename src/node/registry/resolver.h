@@ -42,4 +42,6 @@ void resolver_projects_known(struct resolver *r);
 /* The DNS settings for pods of 'project': nameservers, domain, search and options, in CNI's form.
  * The caller owns it; NULL: no settings. */
 struct json *resolver_dns(const struct resolver *r, const char *project);
+/* Its questions to other name servers; NULL: 'r' is NULL. */
+struct dns *resolver_dns_of(struct resolver *r);
 void resolver_write_metrics(struct resolver *r, struct strbuf *out);

@@ -42,6 +42,10 @@ static const struct sample samples[] = {
      "\"egressCIDRs\":[\"192.0.2.0/24\"]}"},
     {"netnamespaces", "{\"metadata\":{\"name\":\"red\"},\"netname\":\"red\",\"netid\":11,"
                       "\"egressIPs\":[\"192.0.2.7\"]}"},
+    {"egressnetworkpolicies",
+     "{\"metadata\":{\"name\":\"e\",\"namespace\":\"red\"},\"spec\":{\"egress\":["
+     "{\"type\":\"Allow\",\"to\":{\"cidrSelector\":\"192.0.2.0/24\"}},"
+     "{\"type\":\"Deny\",\"to\":{\"dnsName\":\"www.example.com\"}}]}}"},
     {"runtimeclasses", "{\"metadata\":{\"name\":\"gvisor\"},\"handler\":\"runsc\"}"},
     {"priorityclasses",
      "{\"metadata\":{\"name\":\"high\"},\"value\":1000,\"preemptionPolicy\":\"Never\"}"},
@@ -276,6 +280,29 @@ static const struct bad bad[] = {
     {"clusternetworks", "{\"mtu\":65537}", "mtu", I, NULL},
     {"clusternetworks", "{\"mtu\":1450.5}", "mtu", T, "must be of type"},
     {"clusternetworks", "{\"pluginName\":\"flannel\"}", "pluginName", N, "ovs-multitenant"},
+    /* EgressNetworkPolicy. */
+    {"egressnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"type\":\"Log\",\"to\":{\"dnsName\":\"a\"}}]}}",
+     "spec.egress[0].type", N, NULL},
+    {"egressnetworkpolicies", "{\"spec\":{\"egress\":[{\"to\":{\"dnsName\":\"a\"}}]}}",
+     "spec.egress[0].type", R, NULL},
+    {"egressnetworkpolicies", "{\"spec\":{\"egress\":[{\"type\":\"Deny\",\"to\":{}}]}}",
+     "spec.egress[0].to", R, "must specify cidrSelector or dnsName"},
+    {"egressnetworkpolicies", "{\"spec\":{\"egress\":[{\"type\":\"Deny\"}]}}", "spec.egress[0].to",
+     R, "must specify cidrSelector or dnsName"},
+    {"egressnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"type\":\"Deny\",\"to\":{\"dnsName\":\"a\","
+     "\"cidrSelector\":\"192.0.2.0/24\"}}]}}",
+     "spec.egress[0].to", I, "not both"},
+    {"egressnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"type\":\"Deny\",\"to\":{\"cidrSelector\":\"192.0.2.1/24\"}}]}}",
+     "spec.egress[0].to.cidrSelector", I, "192.0.2.0/24"},
+    {"egressnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"type\":\"Deny\",\"to\":{\"cidrSelector\":\"2001:db8::/64\"}}]}}",
+     "spec.egress[0].to.cidrSelector", I, "IPv4"},
+    {"egressnetworkpolicies",
+     "{\"spec\":{\"egress\":[{\"type\":\"Deny\",\"to\":{\"dnsName\":\"*.example.com\"}}]}}",
+     "spec.egress[0].to.dnsName", I, NULL},
     /* HostSubnet. */
     {"hostsubnets", "{\"host\":\"node2\"}", "host", I, "\"node1\""},
     {"hostsubnets", "{\"host\":null}", "host", R, NULL},
@@ -650,6 +677,23 @@ static void a_pod_gets_a_node_later(void **state)
     assert_int_equal(c.n, 0);
 }
 
+static void an_egress_firewall_has_at_most_50_rules(void **state)
+{
+    CLEANUP(json_free) struct json *obj = sample("egressnetworkpolicies");
+    struct json *rules = json_path(obj, "spec", "egress", NULL);
+    CLEANUP(api_causes_done) struct api_causes fits = {0}, exceeds = {0};
+    while (json_count(rules) < 50) {
+        json_append(rules, json_clone(json_at(rules, 0)));
+    }
+    validate(kind_of("egressnetworkpolicies"), obj, NULL, &fits);
+    assert_int_equal(fits.n, 0);
+    json_append(rules, json_clone(json_at(rules, 0)));
+    validate(kind_of("egressnetworkpolicies"), obj, NULL, &exceeds);
+    const struct api_cause *cause = find(&exceeds, "spec.egress");
+    assert_non_null(cause);
+    assert_non_null(strstr(cause->message, "too many egress rules (max 50)"));
+}
+
 static void a_ghost_host_may_wait_for_its_subnet(void **state)
 {
     CLEANUP(json_free) struct json *obj = sample("hostsubnets");
@@ -950,6 +994,7 @@ int main(void)
         cmocka_unit_test(immutable_fields_cannot_change),
         cmocka_unit_test(a_node_keeps_what_was_set_once),
         cmocka_unit_test(a_pod_gets_a_node_later),
+        cmocka_unit_test(an_egress_firewall_has_at_most_50_rules),
         cmocka_unit_test(a_ghost_host_may_wait_for_its_subnet),
         cmocka_unit_test(too_large_annotations_are_refused),
         cmocka_unit_test(an_empty_text_is_absent_where_nothing_needs_it),

@@ -4,6 +4,7 @@
 #include "controllers/workloads/replica_sets.h"
 
 #include "controllers/workloads/engine.h"
+#include "controllers/workloads/keeper.h"
 #include "front.h"
 #include "json_text.h"
 #include "rig.h"
@@ -281,6 +282,28 @@ static void keys_with_a_refused_write_are_added_by_room(void **state)
     }
 }
 
+/* A deleted owner leaves no key behind, although a quota has refused its write. */
+static void a_deleted_owner_is_no_longer_refused(void **state)
+{
+    CLEANUP_STRBUF struct strbuf seen = STRBUF_INIT;
+    struct workqueue *q = workqueue_new(h->loop, client, 1, count_key, &seen);
+    const struct controller_env env = {.loop = h->loop, .client = client, .queue = q};
+    struct keeper k = {0};
+    CLEANUP(json_free) struct json *owner = from(SET("web", "1"));
+    json_set_string(json_get(owner, "metadata"), "namespace", "red");
+    static const struct workload_kind *const children[KEEPER_CHILDREN] = {&workload_pods};
+    keeper_init(&k, &env, &workload_replica_sets, children);
+    smap_set(&k.engine.refused, "red/web", &k.engine);
+    smap_set(&k.engine.refused, "red/db", &k.engine);
+    keeper_owner_deleted(&k, "red/web", owner);
+    assert_null(smap_get(&k.engine.refused, "red/web"));
+    assert_non_null(smap_get(&k.engine.refused, "red/db"));
+    /* It is reconciled once more, for a plan that was under way. */
+    assert_int_equal(workqueue_size(q), 1);
+    q = workqueue_free(q);
+    keeper_done(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +321,7 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(keys_with_a_refused_write_are_added_by_room, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_deleted_owner_is_no_longer_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

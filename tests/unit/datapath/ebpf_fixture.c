@@ -2,11 +2,13 @@
 #include "ebpf_fixture.h"
 
 #include "base/mem.h"
-#include "net/kernel/netns.h"
 #include "net/loop/process.h"
 
 #include <bpf/bpf.h>
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -27,31 +29,29 @@ void ebpf_put(int map, const void *key, const void *value)
 
 int ebpf_place_enter(struct ebpf_place *p, const char *name)
 {
+    static bool has_own_mounts;
     struct err e = {0};
-    int fd = -1;
-    p->back = -1;
     snprintf(p->folder, sizeof p->folder, "/tmp/tenet-%s-%d", name, (int) getpid());
-    snprintf(p->ns, sizeof p->ns, "tenet-%s-%d", name, (int) getpid());
     CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", p->folder);
-    bool ok = dir_make(p->folder, 0700, &e) == 0 && program_mount(bpffs, &e) == 0 &&
-              netns_create(p->ns, &e) == 0 && netns_open(p->ns, &fd, &e) == 0 &&
-              netns_enter(fd, &p->back, &e) == 0;
-    fd_close(fd);
-    if (!ok) {
+    /* Threads of the pool stay in the mount namespace of their beginning: it is made once. */
+    int mounts = has_own_mounts ? 0 : CLONE_NEWNS;
+    if (unshare(CLONE_NEWNET | mounts) < 0 ||
+        (mounts && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)) {
+        print_message("no namespaces: %s\n", strerrordesc_np(errno));
+        return -1;
+    }
+    has_own_mounts = true;
+    if (dir_make(p->folder, 0700, &e) < 0 || program_mount(bpffs, &e) < 0) {
         print_message("%s\n", e.text);
         ebpf_place_leave(p);
+        return -1;
     }
-    return ok ? 0 : -1;
+    return 0;
 }
 
 int ebpf_place_leave(struct ebpf_place *p)
 {
     CLEANUP_FREE char *bpffs = xasprintf("%s/bpf", p->folder);
-    if (p->back >= 0) {
-        netns_leave(p->back);
-        p->back = -1;
-    }
-    netns_delete(p->ns, NULL);
     umount2(bpffs, MNT_DETACH);
     return dir_remove(p->folder, NULL) < 0 ? -1 : 0;
 }

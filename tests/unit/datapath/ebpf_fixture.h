@@ -20,13 +20,14 @@ bool ebpf_fixture_probe(struct program_features *ret);
 
 void ebpf_put(int map, const void *key, const void *value);
 
-/* A folder with a bpffs at "bpf" and a network namespace, in which the process is until the end. */
+/* A folder with a bpffs at "bpf", and network and mount namespaces without a name, in which the
+ * process stays: the namespaces and the bpffs with its links go with the process, also when it is
+ * killed. */
 struct ebpf_place {
-    char folder[64], ns[32];
-    int back;
+    char folder[64];
 };
-/* 0; else -1, nothing is left, and why is printed.  'name' is the test's: all is called
- * "tenet-NAME-PID". */
+/* 0; else -1, nothing is left, and why is printed.  'name' is the test's: the folder is
+ * "/tmp/tenet-NAME-PID". */
 int ebpf_place_enter(struct ebpf_place *p, const char *name);
 /* 0, or -1: something is left. */
 int ebpf_place_leave(struct ebpf_place *p);

@@ -135,6 +135,8 @@ void program_side_open(struct program_side *s, bool latest)
     assert_int_equal(table_load(&s->services, s->program.services, &e), 0);
     assert_int_equal(table_load(&s->backends, s->program.backends, &e), 0);
     assert_int_equal(table_load(&s->serving, s->program.serving, &e), 0);
+    firewall_maps_init(&s->firewalls);
+    assert_int_equal(firewall_maps_load(&s->firewalls, &s->program, &e), 0);
     policy_maps_init(&s->policy_maps, NULL, NULL);
     assert_int_equal(policy_maps_load(&s->policy_maps, &s->program, &e), 0);
 }
@@ -162,11 +164,44 @@ void program_side_close(struct program_side *s)
     table_done(&s->backends);
     table_done(&s->serving);
     policy_maps_done(&s->policy_maps);
+    firewall_maps_done(&s->firewalls);
     program_done(&s->program);
+}
+
+static void set_firewall(void *ctx, uint32_t vnid, const struct firewall_block *blocks, size_t n)
+{
+    firewall_maps_set(ctx, vnid, blocks, n);
+}
+
+/* Those that the cluster before had are replaced, or removed. */
+static void load_firewalls(struct program_side *s, const struct cluster *c)
+{
+    for (size_t i = 0; i < s->n_firewall_vnids; i++) {
+        if (chance(50)) {
+            firewall_maps_set(&s->firewalls, s->firewall_vnids[i], NULL, 0);
+        }
+    }
+    random_firewalls_tell(c->firewalls.list, c->firewalls.n, set_firewall, &s->firewalls);
+    for (size_t i = 0; i < s->n_firewall_vnids; i++) {
+        bool has = false;
+        for (size_t k = 0; k < c->firewalls.n; k++) {
+            has |= c->firewalls.list[k].vnid == s->firewall_vnids[i];
+        }
+        if (!has) {
+            firewall_maps_set(&s->firewalls, s->firewall_vnids[i], NULL, 0);
+        }
+    }
+    s->n_firewall_vnids = c->firewalls.n;
+    for (size_t k = 0; k < c->firewalls.n; k++) {
+        s->firewall_vnids[k] = c->firewalls.list[k].vnid;
+    }
+    assert_false(s->firewalls.closed);
+    assert_int_equal(s->firewalls.refused, 0);
 }
 
 void program_side_load(struct program_side *s, const struct cluster *c)
 {
+    load_firewalls(s, c);
     load_network(s, c);
     s->policy = load_policies(s, c);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "datapath/ebpf/encode.h"
+#include "datapath/ebpf/firewall.h"
 #include "datapath/ebpf/policy.h"
 #include "datapath/ebpf/program.h"
 #include "frames.h"
@@ -16,8 +17,11 @@ struct program_side {
     bool is_direct;       /* They put outer headers on and take them off, ... */
     uint64_t sent, taken; /* ... so often. */
     struct policy_maps policy_maps;
+    struct firewall_maps firewalls;
     struct table routes, subnets, vteps, pods, pod_cache, ports, services, backends, serving;
     uint8_t subnet_len;
+    uint32_t firewall_vnids[RANDOM_FIREWALLS]; /* Loaded. */
+    size_t n_firewall_vnids;
     struct policy *policy;
 };
 extern const struct devices program_devices;

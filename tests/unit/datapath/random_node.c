@@ -25,6 +25,7 @@ static void make_network(struct cluster *c)
                                   .host_ip = HOST(1),
                                   .vxlan_port = chance(80) ? SDN_VXLAN_PORT : 4790,
                                   .refusal_meter = 1,
+                                  .block_metadata = chance(70),
                                   .mtu = 1450}};
     c->net.remotes = c->remotes;
     for (uint32_t slot = 0; slot < MAX_REMOTES; slot++) {
@@ -71,6 +72,8 @@ uint32_t some_address(const struct cluster *c)
     static const uint32_t others[] = {0,
                                       IP(8, 8, 8, 8),
                                       IP(127, 0, 0, 1),
+                                      SDN_METADATA_IP,
+                                      SDN_METADATA_IP,
                                       IP(223, 255, 255, 255),
                                       IP(224, 0, 0, 0),
                                       IP(239, 255, 255, 255),
@@ -120,6 +123,19 @@ static void add_policies(struct cluster *c)
         random_policies_add(&c->policies, HOST(1 + below(3)), false, true);
     }
     random_policies_make(&c->policies);
+}
+
+static void add_firewalls(struct cluster *c)
+{
+    static const uint32_t outside[] = {
+        IP(8, 8, 8, 8), IP(223, 255, 255, 255), IP(127, 0, 0, 1), HOST(1),
+        HOST(2),        IP(172, 16, 3, 4),      IP(172, 30, 0, 1)};
+    random_firewalls_init(&c->firewalls);
+    for (size_t i = 0; i < ARRAY_SIZE(vnids); i++) {
+        if (vnids[i] != SDN_VNID_GLOBAL && c->net.plugin != SDN_SUBNET && chance(50)) {
+            random_firewalls_add(&c->firewalls, vnids[i], outside, ARRAY_SIZE(outside));
+        }
+    }
 }
 
 static uint32_t endpoint_address(const void *ctx)
@@ -178,10 +194,12 @@ void cluster_make(struct cluster *c)
     add_addresses(c);
     add_policies(c);
     add_services(c);
+    add_firewalls(c);
 }
 
 void cluster_done(struct cluster *c)
 {
+    random_firewalls_done(&c->firewalls);
     for (size_t i = 0; i < c->n_services; i++) {
         sdn_service_free(c->parsed[i]);
     }
@@ -196,5 +214,7 @@ struct model_node cluster_node(const struct cluster *c)
                                    c->net.plugin == SDN_NETWORKPOLICY ? &c->policies.model : NULL,
                                .services = c->services,
                                .n_services = c->n_services,
+                               .firewalls = c->firewalls.list,
+                               .n_firewalls = c->firewalls.n,
                                .name = NODE_NAME};
 }

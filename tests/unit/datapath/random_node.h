@@ -4,6 +4,7 @@
 #pragma once
 
 #include "net/kernel/path.h"
+#include "random_firewalls.h"
 #include "random_policies.h"
 #include "random_services.h"
 #include "switch_side.h"
@@ -33,6 +34,7 @@ struct cluster {
     struct sdn_project_service services[MAX_SERVICES + MAX_HOST_PORTS]; /* Host ports last. */
     size_t n_services;
     struct random_policies policies; /* Under ovs-networkpolicy. */
+    struct random_firewalls firewalls;
 };
 
 /* Owned until cluster_done; services refer to it, so it stays where it is. */

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "random_firewalls.h"
 #include "sdn/service_flows.h"
 #include "switch_text.h"
 
@@ -54,6 +55,7 @@ void third_side_load(struct third_side *t, const struct model_node *n,
     }
     service_flows_flush(f);
     group_store_flows(&store, &flows);
+    random_firewalls_flows(n->firewalls, n->n_firewalls, &flows);
     switch_side_load(&t->side, n->net, n->pods, n->n_pods, &flows);
     service_flows_free(f);
     policy_free(policy);

@@ -628,7 +628,8 @@ static void flags_of_openshift_start_stand_for_keys(void **state)
     assert_string_equal(c.tls, "auto");
     assert_string_equal(c.storage_path, "/var/lib/x/registry.db");
     assert_string_equal(c.dns.bind_address, "127.0.0.1:8053");
-    assert_int_equal(c.findings.n, 2);
+    assert_string_equal(c.cors_origins[0], "localhost");
+    assert_int_equal(c.findings.n, 1);
     assert_int_equal(options_set_flag(&master_options, &c, "etcd", "http://e:2379", &e), 0);
     assert_string_equal(c.storage_backend, "etcd");
     assert_int_equal(options_set_flag(&master_options, &c, "listen", "0.0.0.0:1", &e), -EINVAL);

@@ -5,9 +5,12 @@
 #include "rng.h"
 #include "route/claims.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 #include <stdio.h>
 
 /* A route of tests: its texts are borrowed. */

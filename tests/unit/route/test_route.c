@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "json_text.h"
 #include "route/domains.h"
+#include "route/host.h"
 #include "route/route.h"
 
 #define META                                                                           \
@@ -178,6 +179,38 @@ static void a_list_has_its_domains_and_what_is_below(void **state)
     assert_true(is_in("\ta.b ,", "x.a.b"));
 }
 
+/* ---- hosts of routes without one ---- */
+
+static void a_host_is_made_from_name_namespace_and_subdomain(void **state)
+{
+    CLEANUP_FREE char *s =
+        route_host_generate("no-route-hostname", "mynamespace", ROUTE_DEFAULT_SUBDOMAIN);
+    CLEANUP_FREE char *dotted = route_host_generate("a.b", "n", "x.test");
+    assert_string_equal(s, "no-route-hostname-mynamespace.router.default.svc.cluster.local");
+    assert_string_equal(dotted, "a-b-n.x.test");
+}
+
+static void a_router_fills_its_template(void **state)
+{
+    static const struct {
+        const char *template, *want;
+    } rows[] = {
+        {"${name}-${namespace}.myapps.mycompany.com", "web-red.myapps.mycompany.com"},
+        {"'${name}.x'", "web.x"},
+        {"\"${namespace}\"", "red"},
+        {"fixed.x", "fixed.x"},
+        {"$name", "$name"},
+        {"${uid}.x", NULL},
+        {"${name", NULL},
+        {"", ""},
+        {"'", "'"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_FREE char *s = route_host_expand(rows[i].template, "web", "red");
+        assert_true(streq_null(s, rows[i].want));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +221,8 @@ int main(void)
         cmocka_unit_test(what_no_proxy_may_get_is_said),
         cmocka_unit_test(age_is_time_then_uid),
         cmocka_unit_test(a_list_has_its_domains_and_what_is_below),
+        cmocka_unit_test(a_host_is_made_from_name_namespace_and_subdomain),
+        cmocka_unit_test(a_router_fills_its_template),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

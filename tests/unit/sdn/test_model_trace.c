@@ -5,6 +5,7 @@
  *
  * TENET_MODEL_CLUSTERS: how many of them, 60 packets each (default 1,000: some seconds).  Each run begins with another seed,
  * which it prints; TENET_MODEL_SEED repeats one. */
+#include "random_firewalls.h"
 #include "random_policies.h"
 #include "random_services.h"
 #include "rng.h"
@@ -47,6 +48,7 @@ struct cluster {
     size_t n_pods;
     uint32_t vnids[5];               /* Of which projects are made. */
     struct random_policies policies; /* Under ovs-networkpolicy. */
+    struct random_firewalls firewalls;
     struct sdn_service *parsed[MAX_SERVICES + MAX_HOST_PORTS];
     struct sdn_project_service services[MAX_SERVICES + MAX_HOST_PORTS];
     size_t n_services, n_named; /* Behind those that have a name: addresses with host ports. */
@@ -228,6 +230,21 @@ static void add_addresses(struct cluster *c)
     }
 }
 
+static void add_firewalls(struct cluster *c)
+{
+    static const uint32_t outside[] = {IP(8, 8, 8, 8),   IP(127, 0, 0, 1), IP(223, 255, 255, 255),
+                                       IP(240, 0, 0, 0), HOST(1),          HOST(2)};
+    for (size_t i = 0; i < ARRAY_SIZE(c->vnids); i++) {
+        bool has = c->vnids[i] == SDN_VNID_GLOBAL || c->net.plugin == SDN_SUBNET;
+        for (size_t k = 0; k < c->firewalls.n; k++) {
+            has |= c->firewalls.list[k].vnid == c->vnids[i];
+        }
+        if (!has && chance(60)) {
+            random_firewalls_add(&c->firewalls, c->vnids[i], outside, ARRAY_SIZE(outside));
+        }
+    }
+}
+
 static void make_cluster(struct cluster *c)
 {
     /* Disjoint; some follow each other directly. */
@@ -250,6 +267,7 @@ static void make_cluster(struct cluster *c)
                 .host_ip = HOST(1),
                 .vxlan_port = chance(80) ? SDN_VXLAN_PORT : 4790,
                 .refusal_meter = chance(50) ? SWITCH_REFUSAL_METER : 0,
+                .block_metadata = chance(70),
                 .mtu = 1450},
     };
     c->net.remotes = c->remotes;
@@ -274,10 +292,12 @@ static void make_cluster(struct cluster *c)
     add_policies(c);
     add_addresses(c);
     add_services(c);
+    add_firewalls(c);
 }
 
 static void free_cluster(struct cluster *c)
 {
+    random_firewalls_done(&c->firewalls);
     for (size_t i = 0; i < c->n_services; i++) {
         sdn_service_free(c->parsed[i]);
     }
@@ -366,6 +386,7 @@ static void load(const struct cluster *c)
         add_policy_flows(c, &l);
     }
     add_service_flows(c, &l);
+    random_firewalls_flows(c->firewalls.list, c->firewalls.n, &l);
     switch_side_load(&side, &c->net, c->pods, c->n_pods, &l);
 }
 
@@ -379,6 +400,9 @@ static uint32_t some_address(const void *cluster)
         0,
         IP(8, 8, 8, 8),
         IP(127, 0, 0, 1),
+        SDN_METADATA_IP,
+        SDN_METADATA_IP,
+        SDN_METADATA_IP,
         IP(223, 255, 255, 255),
         IP(224, 0, 0, 0),
         IP(239, 255, 255, 255),
@@ -742,9 +766,16 @@ static void model_and_switch_agree(void **state)
         struct model_packet p[PACKETS_A_CLUSTER];
         make_cluster(&c);
         bool policy = c.net.plugin == SDN_NETWORKPOLICY;
-        struct model_node node = {
-            &c.net,     c.pods,       c.n_pods, policy ? &c.policies.model : NULL,
-            c.services, c.n_services, NODE_NAME};
+        struct model_node node = {.net = &c.net,
+                                  .pods = c.pods,
+                                  .n_pods = c.n_pods,
+                                  .policies =
+                                      c.net.plugin == SDN_NETWORKPOLICY ? &c.policies.model : NULL,
+                                  .services = c.services,
+                                  .n_services = c.n_services,
+                                  .firewalls = c.firewalls.list,
+                                  .n_firewalls = c.firewalls.n,
+                                  .name = NODE_NAME};
         load(&c);
         for (size_t i = 0; i < PACKETS_A_CLUSTER; i++) {
             make_packet(&c, &p[i]);

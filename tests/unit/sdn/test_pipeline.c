@@ -201,7 +201,7 @@ static void expect_more_under_networkpolicy(void)
     struct of_flow_list l = {0};
     pipeline_base(&n, &l);
     size_t base = l.n;
-    assert_int_equal(base, 75 + 37 + 1);
+    assert_int_equal(base, 79 + 37 + 1);
     pipeline_pod(&n, &p, &l);
     assert_int_equal(l.n, base + 9);
     for (size_t i = base; i < l.n; i++) {
@@ -218,19 +218,23 @@ static void groups_have_the_documented_size_and_their_cookie(void **state)
     struct of_flow_list l = {0};
     pipeline_base(&n, &l);
     size_t base = l.n;
-    assert_int_equal(base, 75);
+    assert_int_equal(base, 79);
     pipeline_remote(&n, &r, &l);
     assert_int_equal(l.n, base + 5);
     pipeline_pod(&n, &p, &l);
     assert_int_equal(l.n, base + 5 + 7);
     pipeline_vnid(&n, 42, &l);
     assert_int_equal(l.n, base + 5 + 7 + 2);
+    static const struct firewall_block blocks[] = {{{0, 0}, false}, {{0x08080808, 32}, true}};
+    pipeline_firewall(42, blocks, 2, &l);
+    assert_int_equal(l.n, base + 5 + 7 + 2 + 2);
     expect_more_under_networkpolicy();
     for (size_t i = 0; i < l.n; i++) {
         uint64_t group = i < base        ? PIPELINE_BASE_COOKIE
                          : i < base + 5  ? pipeline_remote_cookie(&r)
                          : i < base + 12 ? pipeline_pod_cookie(p.ip)
-                                         : pipeline_vnid_cookie(42);
+                         : i < base + 14 ? pipeline_vnid_cookie(42)
+                                         : pipeline_firewall_cookie(42);
         assert_int_equal(pipeline_group(l.flows[i]->cookie), group);
     }
     of_flow_list_done(&l);
@@ -298,10 +302,10 @@ static void expect_tables_named_and_ended(enum sdn_plugin plugin)
         assert_non_null(pipeline_table_name(l.flows[i]->table));
         ended += l.flows[i]->priority == 0 && l.flows[i]->match_size == 0;
     }
-    assert_int_equal(named, 39);
+    assert_int_equal(named, 41);
     /* To arp-reply, and where a pod's packets to itself turn, comes nothing but what is meant; to service-affinity
      * nothing goes. */
-    assert_int_equal(ended, n.plugin == SDN_NETWORKPOLICY ? named - 5 : 22);
+    assert_int_equal(ended, n.plugin == SDN_NETWORKPOLICY ? named - 5 : 24);
     of_flow_list_done(&l);
 }
 
@@ -318,6 +322,7 @@ static void every_drop_has_a_cause_and_every_cause_a_drop(void **state)
         for (uint32_t meter = 0; meter <= 1; meter++) {
             struct sdn_network n = network(plugin);
             n.refusal_meter = meter;
+            n.block_metadata = true;
             struct sdn_remote r = remote(2, 2, 77);
             struct pipeline_pod p = pod(2, 11, 42);
             struct of_flow_list l = {0};
@@ -327,6 +332,7 @@ static void every_drop_has_a_cause_and_every_cause_a_drop(void **state)
             pipeline_remote(&n, &r, &l);
             pipeline_pod(&n, &p, &l);
             pipeline_vnid(&n, 42, &l);
+            pipeline_firewall(42, &(struct firewall_block){{0, 0}, false}, 1, &l);
             for (size_t i = 0; i < l.n; i++) {
                 const struct of_flow *f = l.flows[i];
                 enum model_cause c = pipeline_cause(f->table, f->cookie);
@@ -344,7 +350,7 @@ static void every_drop_has_a_cause_and_every_cause_a_drop(void **state)
                                               (!of_vnids || plugin == SDN_MULTITENANT));
             }
             /* What denies a connection that there is says so to the tracker. */
-            assert_int_equal(refusing, (meter ? 7 : 0) + (policy ? 2 : 0));
+            assert_int_equal(refusing, (meter ? 8 : 0) + (policy ? 2 : 0));
             of_flow_list_done(&l);
         }
     }

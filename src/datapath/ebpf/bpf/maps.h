@@ -289,6 +289,26 @@ struct ebpf_port_verdict {
     __u8 admin_action, baseline_action, allowed, zero;
 };
 
+/* Egress firewalls, by VNID.  A changed firewall gets another list of blocks, which is complete
+ * before this names it. */
+#define EBPF_FIREWALLS "tenet_firewalls"
+#define EBPF_FIREWALLS_MAX 65536
+struct ebpf_firewall {
+    __u32 list;
+    __u32 closed; /* Its blocks do not fit into the map: every destination is denied. */
+};
+
+/* Blocks of those lists, longest prefix first: enum ebpf_action, without EBPF_PASS.  Each list has
+ * one of the length 0, and loses its shorter blocks first: a packet that finds none is denied. */
+#define EBPF_FIREWALL_BLOCKS "tenet_fw_blocks"
+#define EBPF_FIREWALL_BLOCKS_MAX 524288
+struct ebpf_firewall_key {
+    __u32 len; /* Prefix length in bits, with EBPF_FIREWALL_LIST_BITS for 'list'. */
+    __u32 list;
+    __be32 addr;
+};
+#define EBPF_FIREWALL_LIST_BITS 32
+
 /* Connections under network policy, one entry for both directions; written by the programs,
  * swept by the agent. The entries of one pod never use up the room of the others. */
 #define EBPF_TRACKED "tenet_tracked"
@@ -382,6 +402,9 @@ struct ebpf_settings {
      * again. */
     __u32 watch;
     __u32 watch_second; /* Changes each second while flows are watched. */
+    /* A firewall does not fit into EBPF_FIREWALLS: nothing of pods leaves the cluster. */
+    __u32 firewalls_closed;
+    __be32 metadata; /* Pods do not reach this address, except its DNS; 0: none is blocked. */
 };
 
 /* Verdicts of packets, for a watcher: one event per flow, which is packets of one origin with
@@ -448,6 +471,8 @@ enum ebpf_cause {
     EBPF_EGRESS_DENIED,
     EBPF_INGRESS_DENIED,
     EBPF_FORGED_ERROR,
+    EBPF_FIREWALL_DENIED,
+    EBPF_METADATA,
     EBPF_N_CAUSES,
     /* Counters after those: ICMP errors sent about drops, and errors not sent because of the
      * pod's limit. */
