@@ -256,6 +256,23 @@ def test_the_page_of_a_browser(c):
     assert c.ask(token, "GET", f"{USERS}/~", want=200)["metadata"]["name"] == "bob"
 
 
+def test_the_clients_of_every_cluster_lead_to_their_own_pages(c):
+    """A login in a browser for the web console leads below /console/, and nowhere else; what an administrator added stays."""
+    console = c.ask(c.root(), "GET", f"{CLIENTS}/openshift-web-console", want=200)
+    assert console["redirectURIs"] == [f"{c.url()}/console/"] and not console.get("respondWithChallenges")
+    b = c.browser()
+    asked = b.authorize("openshift-web-console", response_type="token", redirect_uri=f"{c.url()}/console/oauth", state="s")
+    done = b.log_in(b.get(asked.location), "bob", "secret")
+    end = b.get(done.location)
+    assert end.status == 302 and end.location.startswith(f"{c.url()}/console/oauth#access_token=sha256~"), end.location
+    for other in (f"{c.url()}/consoles", f"{c.url()}/", "https://evil.example/console/", f"{c.url()}/console/../oauth/token/display"):
+        refused = c.browser().authorize("openshift-web-console", response_type="token", redirect_uri=other)
+        assert refused.status == 400 and not refused.location, (other, refused.status)
+    for name in ("openshift-browser-client", "openshift-challenging-client", "openshift-cli-client"):
+        uris = c.ask(c.root(), "GET", f"{CLIENTS}/{name}", want=200)["redirectURIs"]
+        assert uris and all(u.startswith((c.url() + "/oauth/token/", "http://127.0.0.1/", "http://[::1]/")) for u in uris), (name, uris)
+
+
 def test_the_login_may_lead_to_its_client_alone(c):
     """Browsers hold form-action against the redirects that follow a form."""
     client(c, redirectURIs=["https://web.example/cb", "http://[::1]/cb", "my.app:/cb"])

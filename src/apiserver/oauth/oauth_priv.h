@@ -188,6 +188,8 @@ void login_check(struct oauth_request *f, map_fn *done);
 void login_page(struct oauth_request *f, const char *provider);
 void login_submit(struct oauth_request *f, const char *provider);
 void login_callback(struct oauth_request *f, const char *provider);
+/* Whether a browser without a session is sent to another server at once. */
+bool login_leaves_server(const struct oauth_server *s);
 /* Sends a browser without a session to log in, and back to 'then'. */
 void login_begin(struct oauth_request *f, const char *then);
 
