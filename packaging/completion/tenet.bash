@@ -53,10 +53,10 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces egressnetworkpolicies leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ingresses ingressclasses ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -85,7 +85,6 @@ _tenet() {
         "set triggers") command="set triggers" ;;
         "set serviceaccount") command="set serviceaccount" ;;
         "set volumes") command="set volumes" ;;
-        "adm clear-route-status") command="adm clear-route-status" ;;
         "adm config") command="adm config" ;;
         "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
@@ -244,13 +243,6 @@ _tenet() {
     "create -f" | "create --filename") values="@file" ;;
     "create -o" | "create --output") values="json yaml name" ;;
     "create --restart") values="Never OnFailure" ;;
-    "create --service") values="@services" ;;
-    "create --cert") values="@file" ;;
-    "create --key") values="@file" ;;
-    "create --ca-cert") values="@file" ;;
-    "create --dest-ca-cert") values="@file" ;;
-    "create --insecure-policy") values="None Allow Redirect" ;;
-    "create --wildcard-policy") values="None Subdomain" ;;
     "create -n" | "create --namespace") values="@namespaces" ;;
     "create --kubeconfig") values="@file" ;;
     "process -f" | "process --filename") values="@file" ;;
@@ -308,7 +300,6 @@ _tenet() {
     "expose --protocol") values="TCP UDP SCTP" ;;
     "expose --type") values="ClusterIP NodePort LoadBalancer" ;;
     "expose --session-affinity") values="ClientIP None" ;;
-    "expose --wildcard-policy") values="None Subdomain" ;;
     "expose --dry-run") values="client server none" ;;
     "expose -o" | "expose --output") values="json yaml name jsonpath=" ;;
     "expose -n" | "expose --namespace") values="@namespaces" ;;
@@ -430,8 +421,6 @@ _tenet() {
     "set volumes --kubeconfig") values="@file" ;;
     "idle -n" | "idle --namespace") values="@namespaces" ;;
     "idle --kubeconfig") values="@file" ;;
-    "adm clear-route-status -n" | "adm clear-route-status --namespace") values="@namespaces" ;;
-    "adm clear-route-status --kubeconfig") values="@file" ;;
     "adm config --kind") values="MasterConfig NodeConfig KubeletConfiguration" ;;
     "adm config -o" | "adm config --output-dir") values="@file" ;;
     "adm cordon -n" | "adm cordon --namespace") values="@namespaces" ;;
@@ -517,20 +506,23 @@ _tenet() {
     "scc why --kubeconfig") values="@file" ;;
     "scc list -n" | "scc list --namespace") values="@namespaces" ;;
     "scc list --kubeconfig") values="@file" ;;
+    "export -o" | "export --output") values="yaml json" ;;
+    "export -n" | "export --namespace") values="@namespaces" ;;
+    "export --kubeconfig") values="@file" ;;
     esac
     if [[ -n $values ]]; then
         _tenet_expand "$values"
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --routing-subdomain --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --routing-subdomain --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "controllers")
         words=""
@@ -593,8 +585,8 @@ _tenet() {
         options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "create")
-        words="namespace project deployment deploymentconfig job cronjob route token"
-        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --service --hostname --path --cert --key --ca-cert --dest-ca-cert --insecure-policy --wildcard-policy --duration --audience --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        words="namespace project deployment deploymentconfig job cronjob token"
+        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --duration --audience --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "process")
         words=""
@@ -642,7 +634,7 @@ _tenet() {
         ;;
     "expose")
         words="@kinds"
-        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --hostname --path --wildcard-policy --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout")
         words="cancel history latest pause restart resume retry status undo"
@@ -745,12 +737,8 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm")
-        words="clear-route-status config cordon create-master-certs drain groups import manage-node new-project pod-network policy prometheus-targets storage uncordon"
+        words="config cordon create-master-certs drain groups import manage-node new-project pod-network policy prometheus-targets storage uncordon"
         options=" --help"
-        ;;
-    "adm clear-route-status")
-        words=""
-        options=" --all --all-namespaces --router --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm config")
         words="check convert"
@@ -883,6 +871,10 @@ _tenet() {
     "scc list")
         words=""
         options=" --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "export")
+        words="@kinds"
+        options=" --output --selector --as-template --raw --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     esac
     if [[ $cur == -* || -z $words ]]; then
