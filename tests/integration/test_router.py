@@ -251,7 +251,7 @@ def shared(tmp_path_factory):
         c.service("a", c.a)
         c.service("b", c.b)
         c.service("both", c.a, c.b)
-        c.r = c.router("--allow-wildcard-routes", "--http2", "--canonical-hostname", "router.example.com")
+        c.r = c.router("--reload-interval", "100ms", "--allow-wildcard-routes", "--http2", "--canonical-hostname", "router.example.com")
         yield c
     finally:
         c.end()
