@@ -13,6 +13,7 @@
 #include "master/master_config.h"
 #include "node/config.h"
 #include "node/introspect/introspect.h"
+#include "router/metrics.h"
 
 #define MARK "generated: "
 #define MAN_WIDTH 110    /* Line width of the manual's source. */
@@ -142,11 +143,12 @@ static void man_option(void *ctx, const struct command_option *o)
     add_roff(out, strbuf_cstr(&text));
 }
 
-/* Flags of a daemon's settings are in the manual of its configuration file. */
+/* Flags of a daemon's settings are in the manual of its configuration file, if it has one. */
 static void man_options(struct strbuf *out, const struct command *c)
 {
     struct command own = *c;
-    own.settings = c->daemons == MASTER_STORE ? c->settings : NULL;
+    bool has_file = c->settings && c->settings->rows[0].path;
+    own.settings = c->daemons == MASTER_STORE || !has_file ? c->settings : NULL;
     command_each_option(&own, man_option, out);
 }
 
@@ -402,6 +404,7 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-patch.1", NULL},
     {"packaging/man/tenet-rollback.1", NULL},
     {"packaging/man/tenet-rollout.1", NULL},
+    {"packaging/man/tenet-router.1", NULL},
     {"packaging/man/tenet-run.1", NULL},
     {"packaging/man/tenet-scale.1", NULL},
     {"packaging/man/tenet-scc.1", NULL},
@@ -472,6 +475,8 @@ static int make_part(const char *name, struct strbuf *out, struct err *e)
         metric_table(out, &stats_cadvisor_metrics, 1);
     } else if (streq(name, "metrics of volumes -->")) {
         metric_table(out, &stats_volume_metrics, 1);
+    } else if (streq(name, "metrics of the router -->")) {
+        metric_table(out, &router_metrics, 1);
     } else if (streq(name, "metrics of probes -->")) {
         metric_table(out, &kubelet_probe_metrics, 1);
     } else if (streq(name, "metrics of the agent -->")) {

@@ -139,7 +139,8 @@ static const char *balance_of(const struct route_plan_options *o, const struct r
     return weighted > 1 ? "roundrobin" : "leastconn";
 }
 
-/* Fails closed: with a wrong item the route is not served, instead of being open to every client. */
+/* Fails closed: with a wrong item the route is not served, instead of being open to every client.
+ * */
 static int write_whitelist(const struct route *r, struct strbuf *out, struct err *e)
 {
     const char *v = route_annotation(r, PREFIX "ip_whitelist");

@@ -8,9 +8,10 @@
  * route takes a free backend of its shape; only when there is none the router has to reload.
  * Options of a route that a map can carry (timeouts, HSTS) are no part of the shape.
  *
- * The request's key is HOST/PATH with "?" at its end, which no path contains.  A route with the path
- * "/sub" has the keys "HOST/sub?" and "HOST/sub/"; HAProxy takes the longest key that the request's
- * key begins with.  So "/sub" and "/sub/x" are served, "/subpar" is not, and the longest path wins.
+ * The request's key is HOST/PATH with "?" at its end, which no path contains.  A route with the
+ * path "/sub" has the keys "HOST/sub?" and "HOST/sub/"; HAProxy takes the longest key that the
+ * request's key begins with.  So "/sub" and "/sub/x" are served, "/subpar" is not, and the
+ * longest path wins.
  *
  * No text of a route reaches the configuration unchecked: a value has a grammar of its own, or is
  * refused.  Pure; the caller owns a plan, which is constant. */
@@ -106,8 +107,8 @@ struct route_plan *route_plan_common(const struct route_plan_options *o, size_t 
 
 /* ---- the configuration ---- */
 
-/* The fixed part: global options, front ends, and the backends that no route uses.  'description' is
- * what "show info" answers. */
+/* The fixed part: global options, front ends, and the backends that no route uses.  'description'
+ * is what "show info" answers. */
 void route_plan_write_head(const struct route_plan_options *o, const char *description,
                            struct strbuf *out);
 /* A backend of the shape of 'shape'; 'p' has its servers; NULL: none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Differences between plans and HAProxy's state, as commands.  What is added comes first and what is
- * removed last, so that each request finds a backend with servers. */
+/* Differences between plans and HAProxy's state, as commands.  What is added comes first and what
+ * is removed last, so that each request finds a backend with servers. */
 #include "base/log.h"
 #include "base/timeutil.h"
 #include "net/loop/process.h"

@@ -244,13 +244,6 @@ static const struct option_row rows[] = {
      .dflt = "false",
      .detail = "The variable `ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK` sets it as well.",
      .help = "routes of several namespaces may share a host"},
-    {.flag = "extended-validation",
-     .arg = "[=false]",
-     .type = OPTION_BOOL,
-     MEMBER(extended_validation),
-     .dflt = "true",
-     .detail = "The variable `EXTENDED_VALIDATION` sets it as well.",
-     .help = "verify certificates, keys and CAs of routes before HAProxy gets them"},
     {.flag = "default-certificate",
      .type = OPTION_FILE,
      MEMBER(default_certificate),
@@ -511,7 +504,6 @@ static const struct {
     {"ROUTER_OVERRIDE_DOMAINS", "override-domains"},
     {"ROUTER_ALLOW_WILDCARD_ROUTES", "allow-wildcard-routes"},
     {"ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK", "disable-namespace-ownership-check"},
-    {"EXTENDED_VALIDATION", "extended-validation"},
     {"DEFAULT_CERTIFICATE_PATH", "default-certificate"},
     {"DEFAULT_DESTINATION_CA_PATH", "default-destination-ca"},
     {"ROUTER_LOAD_BALANCE_ALGORITHM", "load-balance-algorithm"},
@@ -548,6 +540,7 @@ static const struct {
     const char *name, *why;
     bool refused; /* Without it routes would be less safe than the administrator asks for. */
 } absent[] = {
+    {"EXTENDED_VALIDATION", "certificates and keys are always verified", false},
     {"TEMPLATE_FILE", "this router makes HAProxy's configuration itself; there are no templates",
      false},
     {"RELOAD_SCRIPT", "this router reloads HAProxy itself", false},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of tenet router: flags, and OpenShift's environment variables with the same meaning.
  *
- * A flag overrides its variable.  The rows of router_options describe the flags; a variable that this
- * router does not act upon is an error or a warning, never silent.  Parsing asks nothing of the
- * system. */
+ * A flag overrides its variable.  The rows of router_options describe the flags; a variable that
+ * this router does not act upon is an error or a warning, never silent.  Parsing asks nothing of
+ * the system. */
 #pragma once
 
 #include "route/plan.h"
@@ -13,7 +13,7 @@ struct router_config {
     char *kubeconfig, *dir, *haproxy, *listen, *log_level;
     char *name, *canonical_hostname, *route_labels, *namespace_labels, *project_labels, *namespace;
     char *allowed_domains, *denied_domains, *subdomain, *override_domains;
-    bool override_hostname, wildcards, share_hosts, update_status, extended_validation;
+    bool override_hostname, wildcards, share_hosts, update_status;
     char *default_certificate, *service_ca;
     char *address, *balance, *tcp_balance, *cookie_name, *ciphers, *syslog_address, *syslog_level;
     char *log_format, *compression_mime, *errorfile_503;

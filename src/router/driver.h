@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Brings HAProxy to the state that plans (route/plan.h) ask for.
  *
- * The driver starts HAProxy as a master and a worker, and adopts one that runs already: HAProxy's own
- * answers are the only record of what it does.  Changes are collected until the loop is idle, then
- * sent through the runtime API in an order in which no request is lost: certificates, servers,
+ * The driver starts HAProxy as a master and a worker, and adopts one that runs already: HAProxy's
+ * own answers are the only record of what it does.  Changes are collected until the loop is idle,
+ * then sent through the runtime API in an order in which no request is lost: certificates, servers,
  * entries of maps, and after these what is not needed any more.  When there is no free backend of a
  * plan's shape, the driver writes the configuration and reloads in the background: HAProxy's master
  * starts another worker with the same listening sockets, and the old one finishes its connections.

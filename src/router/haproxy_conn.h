@@ -2,9 +2,9 @@
 /* A connection to HAProxy's runtime API, on which commands wait for nothing: each is sent at once,
  * and answers come in the same order.
  *
- * A connection is made once; when it ends, the owner frees it and makes another.  An answer that does
- * not come in time ends it, because a HAProxy that is stopped accepts connections but answers none.
- * The owner owns the connection.  Everything runs on the loop's thread. */
+ * A connection is made once; when it ends, the owner frees it and makes another.  An answer that
+ * does not come in time ends it, because a HAProxy that is stopped accepts connections but
+ * answers none. The owner owns the connection.  Everything runs on the loop's thread. */
 #pragma once
 
 #include "net/loop/loop.h"

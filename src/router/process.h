@@ -2,8 +2,8 @@
 /* The processes of HAProxy: a master that starts workers (haproxy -W).
  *
  * The master and its workers outlive the router, and a router that starts finds them by the sockets
- * and the file "haproxy.pid" in its folder.  Calls return at once, but process_check_config.  Thread of the
- * loop, but process_check_config: any. */
+ * and the file "haproxy.pid" in its folder.  Calls return at once, but haproxy_check_config.
+ * Thread of the loop, but that one: any. */
 #pragma once
 
 #include "net/loop/loop.h"

@@ -62,8 +62,8 @@ static size_t free_backends_needed(const struct driver *d, const struct shape *s
     return shape->plan->common ? n + MAX(SPARE_MIN, (shape->used + n) / SPARE_PART) : n;
 }
 
-/* Backends that exist stay, with their servers: a route may take a free one during the reload.  Then
- * come free ones of the shapes that are common or waited for. */
+/* Backends that exist stay, with their servers: a route may take a free one during the reload.
+ * Then come free ones of the shapes that are common or waited for. */
 static void write_backends(struct driver *d, struct strbuf *out)
 {
     struct smap_entry *e;
@@ -309,10 +309,11 @@ void driver_retry(void *ctx)
     if (!d->runtime && d->step != RELOAD_CHECK && !d->child &&
         haproxy_master(d->cfg.options->dir) == 0) {
         struct err e;
-        if (has_config(d) && start(d, &e) < 0) {
-            log_error("cannot start HAProxy", "error=\"%s\"", e.text);
-        } else if (!has_config(d) && (d->begun || d->cfg.bind_at_once)) {
+        bool may_start = d->begun || d->cfg.bind_at_once;
+        if (may_start && !has_config(d)) {
             driver_reload_soon(d);
+        } else if (may_start && start(d, &e) < 0) {
+            log_error("cannot start HAProxy", "error=\"%s\"", e.text);
         }
     }
     if (!d->runtime) {

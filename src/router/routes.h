@@ -2,8 +2,8 @@
 /* Routes, services and namespaces of the API server, and what follows for the proxy: claims decide
  * which routes are served, plans go to the driver, verdicts to the status.
  *
- * While the API server is away all stays as it is.  The owner frees it before the driver.  Everything
- * runs on the loop's thread. */
+ * While the API server is away all stays as it is.  The owner frees it before the driver.
+ * Everything runs on the loop's thread. */
 #pragma once
 
 #include "client/client.h"

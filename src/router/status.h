@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the entry of this router into the status of routes.
  *
- * An entry that is already there is not written again, so that replicas with one name do not fight: the
- * first one writes, the others see its entry.  When another router with this name and other answers
- * changes the entry again and again, this one stops writing that route for some minutes. Thread of
- * the loop. */
+ * An entry that is already there is not written again, so that replicas with one name do not
+ * fight: the first one writes, the others see its entry.  When another router with this name and
+ * other answers changes the entry again and again, this one stops writing that route for some
+ * minutes. Thread of the loop. */
 #pragma once
 
 #include "client/client.h"

@@ -2,9 +2,9 @@
 /* HAProxy's runtime API (management guide of HAProxy 2.6, section 9.3): the texts of commands and
  * the answers that the router reads.
  *
- * On an interactive connection ("prompt") each answer ends with a line that begins with "> ".  Lines
- * of a payload are answered by "+ " each.  Answers point into the text, and nothing is allocated.
- * Pure. */
+ * On an interactive connection ("prompt") each answer ends with a line that begins with "> ".
+ * Lines of a payload are answered by "+ " each.  Answers point into the text, and nothing is
+ * allocated. Pure. */
 #pragma once
 
 #include "base/str.h"
