@@ -101,8 +101,8 @@ struct datapath_ops {
     void (*set_policy)(struct datapath *dp, struct policy *p);
     /* Sets the egress firewall of the pods with a VNID: which destinations outside the cluster
      * their packets may have, by the longest prefix; 'n' 0: all.  The blocks are sorted by address
-     * and length.  In place no later than any later request.  All firewalls are set before the first
-     * set_network; those of an earlier agent process that are not set again end then. */
+     * and length.  In place no later than any later request.  All firewalls are set before the
+     * first set_network; those of an earlier agent process that are not set again end then. */
     void (*set_firewall)(struct datapath *dp, uint32_t vnid, const struct firewall_block *blocks,
                          size_t n);
     /* A service, or the VNIDs of its project, changed.  'old' NULL: the service is new; 'now' NULL:
