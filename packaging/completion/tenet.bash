@@ -53,10 +53,10 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces egressnetworkpolicies leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces egressnetworkpolicies leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ingresses ingressclasses ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet csi-controller router lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller router lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -178,6 +178,7 @@ _tenet() {
     "node --master-kubeconfig") values="@file" ;;
     "node --bootstrap-kubeconfig") values="@file" ;;
     "node --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "node --block-metadata") values="true false" ;;
     "node --datapath") values="ovs ebpf hostgw" ;;
     "node --run-dir") values="@file" ;;
     "node --cni-conf-dir") values="@file" ;;
@@ -527,13 +528,16 @@ _tenet() {
     "scc why --kubeconfig") values="@file" ;;
     "scc list -n" | "scc list --namespace") values="@namespaces" ;;
     "scc list --kubeconfig") values="@file" ;;
+    "export -o" | "export --output") values="yaml json" ;;
+    "export -n" | "export --namespace") values="@namespaces" ;;
+    "export --kubeconfig") values="@file" ;;
     esac
     if [[ -n $values ]]; then
         _tenet_expand "$values"
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet csi-controller router lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller router lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help" ;;
     "master")
         words=""
         options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --routing-subdomain --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
@@ -548,7 +552,7 @@ _tenet() {
         ;;
     "node")
         words="flows maps"
-        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --hostgw-subnet-file --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
+        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --block-metadata --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --hostgw-subnet-file --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
         ;;
     "node flows")
         words=""
@@ -897,6 +901,10 @@ _tenet() {
     "scc list")
         words=""
         options=" --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        ;;
+    "export")
+        words="@kinds"
+        options=" --output --selector --as-template --raw --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     esac
     if [[ $cur == -* || -z $words ]]; then

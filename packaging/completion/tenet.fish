@@ -27,7 +27,7 @@ function __tenet_command
 end
 
 complete -c tenet -f
-set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces egressnetworkpolicies leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings
+set -g __tenet_kind_list componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces egressnetworkpolicies leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ingresses ingressclasses ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings
 complete -c tenet -n __fish_use_subcommand -a master -d 'run the master: registry and controllers'
 complete -c tenet -n '__tenet_command master' -l config -s c -r -F -d 'master-config.yaml; see tenet-master-config(5)'
 complete -c tenet -n '__tenet_command master' -l cluster-network -x -d 'networks of pods, with the bits of an address that a node'\''s subnet has; default: 10.128.0.0/14:9'
@@ -208,6 +208,7 @@ complete -c tenet -n '__tenet_command node' -l master-servers -x -d 'more master
 complete -c tenet -n '__tenet_command node' -l bootstrap-kubeconfig -r -F -d 'kubeconfig with a bootstrap token, by which the node gets its own certificate; default: none; the administrator then maintains masterKubeConfig'
 complete -c tenet -n '__tenet_command node' -l plugin -x -a 'redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy' -d 'plug-in that the cluster must have; another one is an error; default: what the master says'
 complete -c tenet -n '__tenet_command node' -l mtu -x -d 'MTU of pods; default: what the master says'
+complete -c tenet -n '__tenet_command node' -l block-metadata -x -a 'true false' -d 'whether pods do not reach the address at which clouds tell a host about itself, its credentials included: 169.254.169.254; default: false'
 complete -c tenet -n '__tenet_command node' -l datapath -x -a 'ovs ebpf hostgw' -d 'ovs: Open vSwitch; ebpf: programs in the kernel; hostgw: routes of the hosts, for the plug-in flannel; default: ovs'
 complete -c tenet -n '__tenet_command node' -l run-dir -r -F -d 'folder of the agent'\''s socket and lock; default: /run/tenet/node'
 complete -c tenet -n '__tenet_command node' -l cni-conf-dir -r -F -d 'folder in which the container runtime looks for the CNI configuration; default: /etc/cni/net.d'
@@ -1565,3 +1566,18 @@ complete -c tenet -n '__tenet_command scc list' -l as -x -d 'acts as this user, 
 complete -c tenet -n '__tenet_command scc list' -l as-group -x -d 'a group of the user of --as; may be repeated'
 complete -c tenet -n '__tenet_command scc list' -l loglevel -x -d '0 to 10; from 6 on each request is written to standard error'
 complete -c tenet -n '__tenet_command scc list' -l help -s h -d 'this text'
+complete -c tenet -n __fish_use_subcommand -a export -d 'print objects so that they can be created elsewhere'
+complete -c tenet -n '__tenet_command export' -a '(__tenet_kinds)'
+complete -c tenet -n '__tenet_command export' -l output -s o -x -a 'yaml json' -d 'yaml or json; default: yaml'
+complete -c tenet -n '__tenet_command export' -l selector -s l -x -d 'only objects with these labels: a=b,c!=d,e'
+complete -c tenet -n '__tenet_command export' -l as-template -x -d 'a Template of this name with the objects'
+complete -c tenet -n '__tenet_command export' -l raw -d 'the objects as they are'
+complete -c tenet -n '__tenet_command export' -l namespace -s n -x -a '(__tenet_names namespaces)' -d 'namespace; default: that of the kubeconfig'
+complete -c tenet -n '__tenet_command export' -l kubeconfig -r -F -d 'default: $KUBECONFIG, then ~/.kube/config'
+complete -c tenet -n '__tenet_command export' -l server -s s -x -d 'the API server, instead of a kubeconfig'
+complete -c tenet -n '__tenet_command export' -l context -x -d 'a context of the kubeconfig, not the current one'
+complete -c tenet -n '__tenet_command export' -l token -x -d 'the user'\''s token, instead of the kubeconfig'\''s'
+complete -c tenet -n '__tenet_command export' -l as -x -d 'acts as this user, if allowed to impersonate'
+complete -c tenet -n '__tenet_command export' -l as-group -x -d 'a group of the user of --as; may be repeated'
+complete -c tenet -n '__tenet_command export' -l loglevel -x -d '0 to 10; from 6 on each request is written to standard error'
+complete -c tenet -n '__tenet_command export' -l help -s h -d 'this text'

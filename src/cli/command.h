@@ -65,7 +65,7 @@ extern const struct command cmd_master, cmd_apiserver, cmd_controllers, cmd_csi_
     cmd_dns, cmd_idle, cmd_flows, cmd_whoami, cmd_rollout, cmd_rollback, cmd_deploy, cmd_scale,
     cmd_autoscale, cmd_set, cmd_status, cmd_wait, cmd_logs, cmd_edit, cmd_patch, cmd_label,
     cmd_annotate, cmd_expose, cmd_run, cmd_login, cmd_logout, cmd_project, cmd_projects,
-    cmd_new_project, cmd_can, cmd_policy, cmd_sa, cmd_secrets, cmd_scc, cmd_router;
+    cmd_new_project, cmd_can, cmd_policy, cmd_sa, cmd_secrets, cmd_scc, cmd_export, cmd_router;
 
 extern const struct command *const commands[]; /* All commands; ends with NULL. */
 /* Finds a command by its name; NULL: there is none. */

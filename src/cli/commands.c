@@ -19,7 +19,8 @@ const struct command *const commands[] = {
     &cmd_login,    &cmd_logout,    &cmd_whoami,
     &cmd_project,  &cmd_projects,  &cmd_new_project,
     &cmd_can,      &cmd_policy,    &cmd_sa,
-    &cmd_secrets,  &cmd_scc,       NULL,
+    &cmd_secrets,  &cmd_scc,       &cmd_export,
+    NULL,
 };
 
 /* Further names of commands, as oc has them. */

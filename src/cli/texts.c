@@ -388,6 +388,7 @@ const struct texts_file texts_files[] = {
     {"packaging/man/tenet-dns.1", NULL},
     {"packaging/man/tenet-edit.1", NULL},
     {"packaging/man/tenet-expose.1", NULL},
+    {"packaging/man/tenet-export.1", NULL},
     {"packaging/man/tenet-flows.1", NULL},
     {"packaging/man/tenet-get.1", NULL},
     {"packaging/man/tenet-idle.1", NULL},

@@ -14,6 +14,7 @@
 #include "controllers/lifecycle/node_lifecycle.h"
 #include "controllers/lifecycle/pod_deletion.h"
 #include "controllers/lifecycle/pod_garbage.h"
+#include "controllers/network/ingresses.h"
 #include "controllers/network/subnets.h"
 #include "controllers/network/vnids.h"
 #include "controllers/scheduling/scheduler.h"
@@ -107,6 +108,7 @@ static const struct controller_row rows[] = {
     {&snapshot_kinds_controller, NEEDS_WHOLE_API | NEEDS_SNAPSHOTS, 0},
     {&endpoints_controller, NEEDS_WHOLE_API, offsetof(struct configs, foreign)},
     {&wakeup_controller, NEEDS_WHOLE_API, 0},
+    {&ingresses_controller, NEEDS_WHOLE_API | NEEDS_RIGHTS, 0},
     {&service_audit_controller, NEEDS_WHOLE_API | NEEDS_SERVICES,
      offsetof(struct configs, services)},
     {&crd_cleanup_controller, NEEDS_WHOLE_API, 0},

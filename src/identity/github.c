@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GitHubIdentityProvider: OAuth 2.0 of GitHub, and who the token's account is by its API.
+/* GitHubIdentityProvider, and GitLabIdentityProvider with "legacy": OAuth 2.0, and who the token's
+ * account is by the API of the site.
  *
  * Memberships are read page by page until one that is asked for is found. */
 #include "identity/kinds.h"
@@ -16,8 +17,18 @@
 
 enum question { USER, ORGANIZATIONS, TEAMS, N_QUESTIONS };
 
+/* What differs between the sites. */
+struct site {
+    const char *name;  /* For reasons in the log. */
+    const char *scope; /* Of a login that needs no memberships. */
+    const char *login; /* The member of an account that is its name. */
+};
+static const struct site github_site = {"GitHub", "user:email", "login"};
+static const struct site gitlab_site = {"GitLab", "read_user", "username"};
+
 struct github {
     struct identity_provider base;
+    const struct site *site;
     struct loop *loop;
     struct json *config;
     char *secret;
@@ -112,6 +123,7 @@ static int open_github(struct loop *l, const struct json *config, struct identit
         *host ? xasprintf("%s/api/v3", site) : xstrdup("https://api.github.com");
     struct github *p = NEW(struct github);
     p->base.kind = &identity_github;
+    p->site = &github_site;
     p->loop = l;
     p->config = json_clone(config);
     p->authorize = xasprintf("%s/login/oauth/authorize", site);
@@ -143,7 +155,8 @@ static int redirect(struct identity_provider *base, const struct identity_redire
     oauth_client_add_parameter(&out, "response_type", "code");
     oauth_client_add_parameter(&out, "client_id", json_get_text(p->config, "clientID"));
     oauth_client_add_parameter(&out, "redirect_uri", r->callback);
-    oauth_client_add_parameter(&out, "scope", needs_members ? "user:email read:org" : "user:email");
+    oauth_client_add_parameter(&out, "scope",
+                               needs_members ? "user:email read:org" : p->site->scope);
     oauth_client_add_parameter(&out, "state", r->state);
     oauth_client_add_challenge(&out, r->verifier);
     return strbuf_adds(url, out.data);
@@ -221,10 +234,11 @@ static void got_members(struct github_attempt *a, const struct json *list)
 static void got_user(struct github_attempt *a, const struct json *o)
 {
     const char *number = json_number_text(json_get(o, "id"));
-    const char *login = json_get_text(o, "login"), *name = json_get_text(o, "name");
+    const char *login = json_get_text(o, a->provider->site->login),
+               *name = json_get_text(o, "name");
     const char *email = json_get_text(o, "email");
     if (!number || streq(number, "0") || !*login) {
-        peer_attempt_fail(&a->base, "user: the answer has no id and login");
+        peer_attempt_fail(&a->base, "user: the answer has no id and %s", a->provider->site->login);
         return;
     }
     a->id = (struct identity){.user = xstrdup(number),
@@ -323,9 +337,9 @@ static struct identity_attempt *callback(struct identity_provider *base,
     a->provider = p;
     peer_attempt_begin(&a->base, p->loop, &p->attempts, stop, fn, ctx);
     if (error && streq(error, "access_denied")) {
-        peer_attempt_refuse(&a->base, "GitHub answered access_denied");
+        peer_attempt_refuse(&a->base, "%s answered access_denied", p->site->name);
     } else if (error) {
-        peer_attempt_fail(&a->base, "GitHub answered the error \"%.100s\"", error);
+        peer_attempt_fail(&a->base, "%s answered the error \"%.100s\"", p->site->name, error);
     } else if (!code || !*code) {
         peer_attempt_fail(&a->base, "the answer has no code");
     } else if (!peer_attempts_full(&a->base, &p->attempts)) {
@@ -340,3 +354,40 @@ const struct identity_kind identity_github = {.name = "GitHubIdentityProvider",
                                               .close = close_github,
                                               .redirect = redirect,
                                               .callback = callback};
+
+/* ---- GitLab before 11.1 ---- */
+
+static const struct identity_kind gitlab_legacy = {.name = "GitLabIdentityProvider",
+                                                   .close = close_github,
+                                                   .redirect = redirect,
+                                                   .callback = callback};
+
+int identity_open_gitlab_legacy(struct loop *l, const struct json *config,
+                                struct identity_provider **ret, struct err *e)
+{
+    const char *url = json_get_text(config, "url");
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/') {
+        n--;
+    }
+    CLEANUP_FREE char *site = xstrndup(url, n);
+    struct github *p = NEW(struct github);
+    p->base.kind = &gitlab_legacy;
+    p->site = &gitlab_site;
+    p->loop = l;
+    p->config = json_clone(config);
+    p->authorize = xasprintf("%s/oauth/authorize", site);
+    list_init(&p->attempts);
+    int r = secret_read(json_get(config, "clientSecret"), &p->secret, e);
+    if (r < 0) {
+        err_prefix(e, "clientSecret");
+    }
+    r = r < 0 ? r : make_remote(p, site, "/oauth/token", &p->token, e);
+    r = r < 0 ? r : make_remote(p, site, "/api/v4/user", &p->api[USER], e);
+    if (r < 0) {
+        close_github(&p->base);
+        return r;
+    }
+    *ret = &p->base;
+    return 0;
+}

@@ -637,17 +637,15 @@ static int gitlab_check(const struct json *provider, struct err *e)
     if (r == 0 && strchr(url, '?')) {
         r = err_set(e, -EINVAL, "url: must have no query");
     }
-    if (r == 0 && json_get_bool(json_get(provider, "legacy"), false)) {
-        r = err_set(e, -EINVAL,
-                    "legacy: GitLab before 11.1, which has no OpenID Connect for this, "
-                    "is not supported");
-    }
     return r;
 }
 
 static int gitlab_open(struct loop *l, const struct json *config, struct identity_provider **ret,
                        struct err *e)
 {
+    if (json_get_bool(json_get(config, "legacy"), false)) {
+        return identity_open_gitlab_legacy(l, config, ret, e);
+    }
     const char *url = json_get_text(config, "url");
     size_t n = strlen(url);
     while (n && url[n - 1] == '/') {

@@ -241,6 +241,17 @@ static const struct option_row rows[] = {
      .unset = "what the master says",
      .example = "1450",
      .help = "MTU of pods"},
+    {.path = "networkConfig.blockMetadata",
+     .flag = "block-metadata",
+     .arg = "BOOL",
+     .type = OPTION_BOOL,
+     .choices = "true false",
+     MEMBER(block_metadata),
+     .dflt = "false",
+     .help = "whether pods do not reach the address at which clouds tell a host about itself, its "
+             "credentials included: 169.254.169.254",
+     .detail = "DNS at that address stays reachable. Pods with hostNetwork reach it as any process "
+               "of the host."},
     {.path = "networkConfig.datapath",
      .flag = "datapath",
      .arg = "KIND",

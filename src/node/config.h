@@ -24,6 +24,7 @@ struct node_config {
     char *datapath;                      /* "ovs" or "ebpf" */
     /* Settings of the datapaths: text by key ("ovs.bridge").  Only a datapath interprets them. */
     struct smap datapath_settings;
+    bool block_metadata;   /* Pods do not reach the metadata address of clouds. */
     bool proxy_userspace;  /* "proxyArguments.proxy-mode" is userspace; else nftables translate. */
     char *metrics_address; /* "127.0.0.1:9101"; NULL: metrics are at the agent's socket only. */
     char *log_level;       /* NULL: unchanged. */

@@ -181,30 +181,18 @@ static void read_reference(struct reading *r, const char *key, const char *text,
     struct oauth_route_ingress in[OAUTH_INGRESS_MAX];
     const char *why = NULL;
     CLEANUP_FREE char *route = route_of(text, &why);
-    int n = !route      ? -EINVAL
-            : r->routes ? r->routes(r->ctx, r->c->namespace, route, in, ARRAY_SIZE(in))
-                        : -ENOSYS;
+    int n = route ? r->routes(r->ctx, r->c->namespace, route, in, ARRAY_SIZE(in)) : -EINVAL;
     size_t before = r->n;
     for (int i = 0; i < n; i++) {
         (void) add_uri(r->c, &r->n, p, &in[i]);
         free(in[i].host);
         free(in[i].path);
     }
-    if (n == 0) {
-        /* A route without an admitted ingress is still a base, into which a host may be put. */
-        struct oauth_route_ingress base = {.host = (char *) "", .path = (char *) ""};
-        (void) add_uri(r->c, &r->n, p, &base);
-    }
-    if (n == -ENOSYS) {
-        /* The annotation may be whole by itself. */
-        (void) add_uri(r->c, &r->n, p, NULL);
-    }
     if (r->n == before) {
         problem(r, key,
-                why            ? why
-                : n == -ENOSYS ? "this server does not serve routes"
-                : n < 0        ? "the route does not exist"
-                               : "the route is not admitted by a router");
+                why     ? why
+                : n < 0 ? "the route does not exist"
+                        : "the route is not admitted by a router");
     }
 }
 

@@ -43,15 +43,14 @@ struct oauth_route_ingress {
     char *host, *path;
     bool tls;
 };
-/* Fills 'ret' with the admitted ingresses of a route, at most 'max', and returns their number;
- * negative: the route does not exist.  Texts are owned by the caller. */
+/* Fills 'ret' with the admitted ingresses of a route, at most 'max', and returns their number; of a
+ * route without one, with its path and an empty host, for the annotation to fill in.  Negative: the
+ * route does not exist.  Texts are owned by the caller. */
 typedef int oauth_route_fn(void *ctx, const char *namespace, const char *name,
                            struct oauth_route_ingress *ret, size_t max);
 #define OAUTH_INGRESS_MAX 16
 
-/* Reads the service account 'obj' as a client.  'routes' NULL: this server has no routes, and
- * references give nothing but what the annotation itself says.  '*problems' (may be NULL) gets one
- * sentence for each annotation that gives no redirect URI.  -EINVAL: there is no redirect URI, so
+/* Reads the service account 'obj' as a client.  '*problems' (may be NULL) gets one sentence for each annotation that gives no redirect URI.  -EINVAL: there is no redirect URI, so
  * that it is no client. */
 int oauth_client_read_account(const struct json *obj, enum oauth_grant_method method,
                               oauth_route_fn *routes, void *ctx, struct oauth_client *ret,

@@ -16,10 +16,37 @@ static void begin_dns(struct of_builder *b, const struct sdn_network *n, uint8_t
     of_match_l4_dst(b, proto, DNS_PORT, UINT16_MAX);
 }
 
+static void begin_metadata(struct of_builder *b, uint16_t priority)
+{
+    pipeline_begin_ip(b, ROUTE, priority, PIPELINE_BASE_COOKIE);
+    of_match_ip_dst(b, pipeline_address(SDN_METADATA_IP));
+}
+
+/* Before the egress firewalls. */
+static void base_metadata(const struct sdn_network *n, struct of_flow_list *out)
+{
+    static const uint8_t protocols[] = {IP_TCP, IP_UDP};
+    struct of_builder b;
+    begin_metadata(&b, 40);
+    of_match_in_port(&b, PIPELINE_PORT_TUN);
+    pipeline_end_goto(&b, EGRESS_FIREWALL, out);
+    for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        begin_metadata(&b, 30);
+        of_match_ip_proto(&b, protocols[i]);
+        of_match_l4_dst(&b, protocols[i], DNS_PORT, UINT16_MAX);
+        pipeline_end_goto(&b, EGRESS_FIREWALL, out);
+    }
+    begin_metadata(&b, 20);
+    pipeline_end_refuse(n, &b, MODEL_METADATA, out);
+}
+
 void pipeline_base_egress(const struct sdn_network *n, struct of_flow_list *out)
 {
     static const uint8_t protocols[] = {IP_TCP, IP_UDP};
     struct of_builder b;
+    if (n->block_metadata) {
+        base_metadata(n, out);
+    }
     for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
         begin_dns(&b, n, protocols[i]);
         pipeline_end_goto(&b, OUTSIDE, out);

@@ -35,6 +35,7 @@ static const char *const causes[] = {
     [MODEL_SERVICE_NO_ENDPOINTS] = "to a service that has no endpoints",
     [MODEL_SERVICE_IDLE] = "to an idle service: the packet waits for pods, which are asked for",
     [MODEL_FORGED_ERROR] = "an ICMP error about a packet that the pod did not receive",
+    [MODEL_METADATA] = "to the metadata address of clouds, which this node blocks",
     [MODEL_FIREWALL_DENIED] = "to a destination outside that the project's egress firewall denies",
 };
 static_assert(ARRAY_SIZE(causes) == MODEL_N_CAUSES, "a line for each cause");
@@ -93,6 +94,8 @@ static const struct {
     {"ingress-baseline", PIPELINE_BASE, 0, "allowed: no BaselineAdminNetworkPolicy decides"},
     {"route", PIPELINE_BASE, 410, "to the gateway: the host; the connection is remembered"},
     {"route", PIPELINE_BASE, 110, "to another node; the connection is remembered"},
+    {"route", PIPELINE_BASE, 40, "the host's own packet to the metadata address"},
+    {"route", PIPELINE_BASE, 30, "DNS at the metadata address"},
     {"egress-firewall", PIPELINE_BASE, 65000, "DNS of this node, which no egress firewall denies"},
     {"egress-firewall", PIPELINE_BASE, 0, "no rule of an egress firewall denies it"},
     {"outside", PIPELINE_BASE, 10, "to the outside; the connection is remembered"},

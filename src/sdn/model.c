@@ -30,6 +30,7 @@ static const char *const cause_names[] = {
     [MODEL_SERVICE_NO_ENDPOINTS] = "service-without-endpoints",
     [MODEL_SERVICE_IDLE] = "service-idle",
     [MODEL_FORGED_ERROR] = "forged-error",
+    [MODEL_METADATA] = "metadata-blocked",
     [MODEL_FIREWALL_DENIED] = "egress-firewall",
 };
 static_assert(ARRAY_SIZE(cause_names) == MODEL_N_CAUSES, "a name for each cause");
@@ -209,20 +210,26 @@ static struct model_verdict to_remote(const struct model_node *n, const struct m
     return (struct model_verdict){.action = MODEL_TUNNEL,
                                   .remote = r->host_ip,
                                   .tunnel_id = r->has_fixed_vnid ? r->fixed_vnid : vnid,
-                                  .eth_dst = p->eth_dst};
+                                  .eth_dst =
+                                      r->has_fixed_vnid ? mac_from_ip4(p->ip.dst) : p->eth_dst};
 }
 
-/* DNS of this node is allowed, whatever the egress firewall says. */
-static bool is_own_dns(const struct model_node *n, const struct model_packet *p)
+static bool is_dns(const struct model_packet *p)
 {
     bool has_ports = (p->ip.proto == 6 || p->ip.proto == MODEL_PROTO_UDP) && !p->ip.later_fragment;
-    return has_ports && p->ip.dst == n->net->host_ip && p->ip.dst_port == 53;
+    return has_ports && p->ip.dst_port == 53;
 }
 
 static struct model_verdict to_outside(const struct model_node *n, const struct model_packet *p,
                                        uint32_t vnid)
 {
-    for (size_t i = 0; i < n->n_firewalls && !is_own_dns(n, p); i++) {
+    /* DNS of this node is allowed, whatever the egress firewall says. */
+    bool own_dns = p->ip.dst == n->net->host_ip && is_dns(p);
+    if (n->net->block_metadata && p->entry == MODEL_FROM_PORT && p->ip.dst == SDN_METADATA_IP &&
+        !is_dns(p)) {
+        return refuse(n, p, MODEL_METADATA);
+    }
+    for (size_t i = 0; i < n->n_firewalls && !own_dns; i++) {
         const struct model_firewall *f = &n->firewalls[i];
         size_t rule = firewall_find(f->rules, f->n_rules, p->ip.dst);
         if (f->vnid == vnid && rule < f->n_rules && !f->rules[rule].allow) {

@@ -133,6 +133,7 @@ enum model_cause {
     MODEL_SERVICE_NO_ENDPOINTS,
     MODEL_SERVICE_IDLE, /* The service has no endpoints and is idle; the agent keeps the packet. */
     MODEL_FORGED_ERROR, /* A pod's ICMP error about a packet that the pod did not receive. */
+    MODEL_METADATA,     /* To SDN_METADATA_IP, which this node blocks. */
     MODEL_FIREWALL_DENIED, /* To the outside, which the project's egress firewall denies. */
     MODEL_N_CAUSES,
 };

@@ -52,6 +52,9 @@ struct sdn_remote {
     struct sdn_addresses addresses; /* Further addresses with its node ports and host ports. */
 };
 
+/* The address at which clouds tell a host about itself, its credentials included. */
+#define SDN_METADATA_IP 0xa9fea9feu
+
 struct sdn_network {
     enum sdn_plugin plugin;
     struct ip4_prefix cluster[SDN_MAX_CLUSTER_NETWORKS];
@@ -65,7 +68,8 @@ struct sdn_network {
     /* Pods' traffic to services goes to the host, whose proxy accepts it (proxy-mode userspace);
      * else br0 translates it. */
     bool service_by_host;
-    uint32_t mtu; /* MTU of pods and tun0. */
+    bool block_metadata; /* Pods do not reach SDN_METADATA_IP, except its DNS. */
+    uint32_t mtu;        /* MTU of pods and tun0. */
     /* Meter for packets that are answered with an ICMP error; 0: none are. The datapath sets it. */
     uint32_t refusal_meter;
     struct sdn_remote *remotes; /* Without this node itself. */

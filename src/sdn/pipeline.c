@@ -579,6 +579,9 @@ void pipeline_remote(const struct sdn_network *n, const struct sdn_remote *r,
     of_match_ip_dst(&b, r->subnet);
     if (r->has_fixed_vnid) {
         of_act_set_tun_id(&b, r->fixed_vnid);
+        /* The host may have nothing but a tunnel device, which accepts frames to its own MAC. */
+        of_act_load(&b, OF_ETH_DST, 32, 16, MAC_PREFIX);
+        of_act_move(&b, OF_IP_DST, 0, OF_ETH_DST, 0, 32);
     } else {
         of_act_move(&b, OF_REG0, 0, OF_TUN_ID, 0, VNID_BITS);
     }

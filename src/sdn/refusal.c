@@ -24,6 +24,7 @@ int refusal_code(enum model_cause cause)
     case MODEL_SERVICE_NO_ENDPOINTS:
         return PORT_UNREACHABLE;
     case MODEL_FORGED_TUNNEL:
+    case MODEL_METADATA:
         return PROHIBITED;
     default:
         return -1;

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """KeystonePasswordIdentityProvider against a real Keystone with SQLite, served over TLS in a process of its own."""
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 import directory
 from directory import ask
+from lab import TENET, environment
+from test_identity_login import provider
+from test_oauth import USERS, OAuth
 
 # Arguments: the port, and the folder of the configuration and the certificate.
 SERVER = """
@@ -21,6 +26,12 @@ context.load_cert_chain(f"{folder}/ca-good.crt", f"{folder}/ca-good.key")
 server.socket = context.wrap_socket(server.socket, server_side=True)
 server.serve_forever()
 """
+
+
+def tenet_login(c, folder, user, password):
+    return subprocess.run([TENET, "login", c.url(), "--certificate-authority", c.pki / "ca.crt", "-u", user, "-p", password],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                          env={**environment(), "HOME": str(folder), "KUBECONFIG": str(folder / "kubeconfig")})
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +62,34 @@ def test_keystone_decides(keystone):
     yes, wrong, nobody = ask(keystone, ("joe", "joe's password"), ("joe", "wrong"), ("nobody", "x"))
     assert yes == {"outcome": "proved", "user": "joe", "preferred": "joe", "name": "joe"}
     assert wrong["outcome"] == nobody["outcome"] == "refused"
+
+
+def test_a_whole_login_by_keystone(keystone, tmp_path):
+    """A token, refusal, a foreign certificate, a server that does not answer, and one that is down."""
+    (tmp_path / "foreign").mkdir()
+    directory.certificates(tmp_path / "foreign", "foreign")
+    silent = directory.Liar(lambda c: c.recv(65536) and time.sleep(30))
+    corp = lambda **keys: provider("KeystonePasswordIdentityProvider", **{  # noqa: E731
+        **{k: v for k, v in keystone.items() if k != "kind"}, **keys})
+    c = OAuth(str(tmp_path), providers=[corp(useKeystoneIdentity=True)])
+    try:
+        r = tenet_login(c, tmp_path, "joe", "joe's password")
+        assert r.returncode == 0 and "Login successful" in r.stdout, r
+        me = c.admin("GET", f"{USERS}/joe")
+        assert me["identities"][0].startswith("corp:") and len(me["identities"][0]) == len("corp:") + 32
+        assert tenet_login(c, tmp_path, "joe", "wrong").returncode != 0
+        c.reread(corp(ca=str(tmp_path / "foreign/foreign.crt")))
+        assert tenet_login(c, tmp_path, "joe", "joe's password").returncode != 0 and "unknown authority" in c.text()
+        with silent:
+            c.reread(corp(url=f"https://localhost:{silent.port}"))
+            begun = time.monotonic()
+            assert tenet_login(c, tmp_path, "joe", "joe's password").returncode != 0
+            assert time.monotonic() - begun < 30 and ("10000 ms" in c.text() or "timed out" in c.text()), c.text()
+        c.reread(corp(url=f"https://localhost:{directory.free_ports(1)[0]}"))
+        assert tenet_login(c, tmp_path, "joe", "joe's password").returncode != 0 and "refused" in c.text()
+        assert "joe's password" not in c.text()
+    finally:
+        c.stop(signal.SIGKILL)
 
 
 def test_the_id_and_the_domain_are_keystones(keystone):

@@ -127,3 +127,74 @@ def test_a_hook_that_hangs_is_ended_by_cancelling(lab):
     # The application was not touched.
     assert {p["metadata"]["uid"] for p in pods(lab, "web-1")} == before and not pods(lab, "web-2")
     lab.kubectl("delete", "dc", "web", "-n", "red")
+
+
+def test_a_rolling_update_under_load_fails_no_request(lab):
+    """Four replicas, of which one may be missing and one more: a client asks their service without a pause."""
+    web = config("one", {"type": "Rolling", "rollingParams": {"timeoutSeconds": 120}}, replicas=4)
+    container = web["spec"]["template"]["spec"]["containers"][0]
+    container["command"] = ["httpd", "-f", "-p", "8080", "-h", "/www"]
+    container["readinessProbe"] = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1}
+    # A server answers until no node sends it connections any more.
+    container["lifecycle"] = {"preStop": {"exec": {"command": ["sleep", "3"]}}}
+    web["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 10
+    lab.kubectl("apply", "-f", "-", input=json.dumps(web))
+    ended(lab, "web-1", "Complete")
+    lab.kubectl("apply", "-f", "-", input=json.dumps({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "red"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}}))
+    ip = lab.object("service", "web", "-n", "red")["spec"]["clusterIP"]
+    get = f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 {ip} 80 | grep -q 'it works'"
+    ask = (f"until {get}; do sleep 0.1; done; touch /tmp/begun; ok=0; bad=0; until [ -e /tmp/go ]; do "
+           f"if {get}; then ok=$((ok+1)); else bad=$((bad+1)); fi; sleep 0.01; done; echo $ok $bad")
+    lab.kubectl("apply", "-f", "-", input=json.dumps({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "client", "namespace": "red"}, "spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": IMAGE, "command": ["sh", "-c", ask]}]}}))
+    running(lab, "client")
+    wait_for("the first answer", lambda: lab.kubectl("exec", "-n", "red", "client", "--", "ls", "/tmp/begun", check=False).returncode == 0, 60)
+    container["env"] = [{"name": "VERSION", "value": "2"}]
+    lab.kubectl("apply", "-f", "-", input=json.dumps(web))
+    least, most = 4, 4
+    while phase(lab, "web-2") not in ("Complete", "Failed"):
+        live = [p for p in lab.objects("pods", "-n", "red", "-l", "app=web") if not p["metadata"].get("deletionTimestamp")]
+        ready = [p for p in live if any(c["type"] == "Ready" and c["status"] == "True" for c in p["status"].get("conditions", []))]
+        least, most = min(least, len(ready)), max(most, len(live))
+    assert phase(lab, "web-2") == "Complete" and least >= 3 and most <= 5, (least, most)
+    release(lab, "client")
+    wait_for("the client to end", lambda: lab.object("pods", "client", "-n", "red")["status"]["phase"] == "Succeeded", 60)
+    ok, bad = map(int, log(lab, "client").split())
+    assert bad == 0 and ok > 50, (ok, bad)
+    lab.kubectl("delete", "dc,svc,pod", "--all", "-n", "red")
+    wait_for("all to go", lambda: not lab.objects("rc", "-n", "red") and not lab.objects("pods", "-n", "red"), 60)
+
+
+def test_one_that_is_deleted_and_made_again_is_complete_each_time(lab):
+    """Its name is the same, and so is that of its deployer pod, which may still be there."""
+    for n in range(20):
+        lab.kubectl("create", "-f", "-", input=json.dumps(config(f"t{n}", {"type": "Recreate"}, replicas=1)))
+        ended(lab, "web-1", "Complete")
+        lab.kubectl("delete", "dc", "web", "-n", "red", "--cascade=background")
+        wait_for("its set to go", lambda: not phase(lab, "web-1"))
+    wait_for("all to go", lambda: not lab.objects("pods", "-n", "red"), 60)
+
+
+def test_an_autoscaler_follows_the_use_of_processors(lab):
+    """By metrics.k8s.io, from what the node's kubelet reads of control groups."""
+    busy = config("one", {"type": "Recreate"}, replicas=1)
+    container = busy["spec"]["template"]["spec"]["containers"][0]
+    container["command"] = ["sh", "-c", "while [ ! -e /tmp/go ]; do :; done; sleep 100000"]
+    container["resources"] = {"requests": {"cpu": "10m"}, "limits": {"cpu": "50m"}}
+    lab.kubectl("apply", "-f", "-", input=json.dumps(busy))
+    ended(lab, "web-1", "Complete")
+    lab.kubectl("apply", "-f", "-", input=json.dumps({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web", "namespace": "red"}, "spec": {
+            "scaleTargetRef": {"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "name": "web"},
+            "minReplicas": 1, "maxReplicas": 2, "metrics": [
+                {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}}))
+    wait_for("the second pod", lambda: lab.object("dc", "web", "-n", "red")["spec"]["replicas"] == 2, 240)
+    wait_for("the limit", lambda: {c["type"]: c for c in lab.object("hpa", "web", "-n", "red")["status"]["conditions"]}[
+        "ScalingLimited"]["reason"] == "TooManyReplicas", 60)
+    # Another number is no rollout.
+    assert lab.object("dc", "web", "-n", "red")["status"]["latestVersion"] == 1
+    lab.kubectl("delete", "hpa,dc", "web", "-n", "red")
+    wait_for("all to go", lambda: not lab.objects("rc", "-n", "red") and not lab.objects("pods", "-n", "red"), 60)

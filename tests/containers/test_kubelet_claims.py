@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,6 +14,7 @@ import pytest
 
 import containerd as containerdlib
 import lab as lablib
+import needs
 from lab import run, wait_for
 from test_kubelet import NODE, SH, ready
 from test_kubelet_volumes import Volumes
@@ -538,8 +538,7 @@ wait
 @pytest.fixture
 def gluster(cluster):
     """A GlusterFS server with one brick, in namespaces of mounts and processes of its own."""
-    if not shutil.which("glusterd"):
-        pytest.skip("glusterfs-server is not installed")
+    needs.program("glusterd", "glusterfs-server")
     ip, folder = "192.0.2.77", cluster.dir / "gluster"
     folder.mkdir()
     run(cluster.inside(["ip", "addr", "add", f"{ip}/32", "dev", "lo"]))

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -13,6 +12,7 @@ import tempfile
 import pytest
 
 import containerd as containerdlib
+import needs
 from lab import run, wait_for
 from test_kubelet import NODE, SH, Cluster, ready
 
@@ -303,8 +303,7 @@ class OfCrun(Cases):
 
 def test_crun_instead_of_runc():
     """Life, limits, probes, a deletion that leaves nothing, and an agent that is killed."""
-    if not shutil.which("crun"):
-        pytest.skip("crun is not installed")
+    needs.program("crun")
     with a_cluster(OfCrun) as c:
         name = c.pod("crun", {"command": [SH, "-c", "id; trap 'echo TERM; exit 0' TERM; while :; do sleep 0.1; done"], "resources": {
             "limits": {"cpu": "500m", "memory": "64Mi"}}, "readinessProbe": {"exec": {"command": ["cat", "/etc/known"]}, "periodSeconds": 1},

@@ -17,6 +17,7 @@ import time
 import pytest
 
 import lab as lablib
+import needs
 from lab import run, wait_for
 
 PLUGINS = "/usr/lib/cni"
@@ -25,10 +26,9 @@ APPLETS = ("sh", "sleep", "cat", "echo", "id", "true", "false", "ls", "env", "ht
 
 
 def needed():
-    """Skips, with the reason, where no container can be run."""
-    for program in ("containerd", "runc", "busybox"):
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed")
+    """Ends the test, with the reason, where no container can be run."""
+    for program, package in (("containerd", None), ("runc", None), ("busybox", "busybox-static")):
+        needs.program(program, package)
     if os.environ.get("TENET_TEST_CRIO"):
         import crio
         crio.needed()

@@ -12,6 +12,7 @@ import pytest
 
 import containerd
 import lab as lablib
+import needs
 from lab import run, wait_for
 
 PROGRAM = os.environ.get("TENET_TEST_CRIO")
@@ -41,10 +42,9 @@ def left_out(module, test):
 
 
 def needed():
-    """Skips, with the reason, where CRI-O cannot run."""
+    """Ends the test, with the reason, where CRI-O cannot run."""
     for program in ("conmon", "podman"):
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed")
+        needs.program(program)
 
 
 def is_restricted():

@@ -86,6 +86,13 @@ OBJECTS = [
      "status": {"ingress": [{"host": "www.example.com", "routerName": "public", "wildcardPolicy": "None",
                              "routerCanonicalHostname": "router.example.com",
                              "conditions": [{**CONDITION, "type": "Admitted"}]}]}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "spec": {
+        "ingressClassName": "fast", "defaultBackend": {"service": {"name": "web", "port": {"number": 80}}},
+        "tls": [{"hosts": ["www.example.com"], "secretName": "tls"}], "rules": [{"host": "www.example.com", "http": {"paths": [
+            {"path": "/shop", "pathType": "Prefix", "backend": {"service": {"name": "web", "port": {"name": "http"}}}}]}}]},
+     "status": {"loadBalancer": {"ingress": [{"hostname": "router.example.com"}]}}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "spec": {
+        "controller": "example.com/fast", "parameters": {"apiGroup": "example.com", "kind": "Fast", "name": "f", "scope": "Cluster"}}},
     {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"pods": "400", "count/widgets.example.com": "2"}}},
     {"apiVersion": "quota.openshift.io/v1", "kind": "ClusterResourceQuota", "spec": {
         "selector": {"labels": {"matchLabels": {"team": "a"}}, "annotations": {"openshift.io/requester": "ann"}},

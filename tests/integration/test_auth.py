@@ -578,6 +578,20 @@ def test_project_administrators_cannot_escalate(c):
     c.ask(jim, "POST", f"{RBAC}/clusterroles", body, want=201)
 
 
+def test_everybody_reads_what_the_project_openshift_shares(c):
+    """The role shared-resource-viewer: templates of the project openshift, for all authenticated users, and nothing else there."""
+    jane = c.user("jane")
+    templates = "/apis/template.openshift.io/v1/namespaces/openshift/templates"
+    wait_for("the project openshift", lambda: c.ask(jane, "GET", templates)[0] == 200)
+    c.admin("POST", templates, {"metadata": {"name": "own"}, "objects": []}, 201)
+    assert c.ask(jane, "GET", f"{templates}/own", want=200)["metadata"]["name"] == "own"
+    for method, path, body in (("POST", templates, {"metadata": {"name": "x"}, "objects": []}), ("DELETE", f"{templates}/own", None),
+                               ("GET", "/api/v1/namespaces/openshift/secrets", None), ("GET", "/api/v1/namespaces/openshift/pods", None),
+                               ("GET", templates.replace("/openshift/", "/kube-system/"), None)):
+        assert c.ask(jane, method, path, body)[0] == 403, (method, path)
+    assert c.ask(None, "GET", templates)[0] == 403
+
+
 def test_cluster_roles_gather_rules_by_labels(c):
     c.namespace("red")
     c.bind("red", "jane", "view", user="jane")

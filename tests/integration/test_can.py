@@ -248,6 +248,34 @@ def test_an_administrator_makes_a_project_for_a_user(tenet, c):  # noqa: F811
     assert r.returncode == 1 and "Forbidden" in r.stderr
 
 
+def test_objects_are_exported(tenet, c):  # noqa: F811
+    """What is exported creates the object again, in another project too."""
+    c.namespace("blue")
+    for name, port in (("web", 80), ("db", 5432)):
+        c.admin("POST", "/api/v1/namespaces/red/services", {"metadata": {"name": name, "labels": {"app": name}}, "spec": {
+            "type": "NodePort", "ports": [{"port": port}]}}, 201)
+    r = tenet("export", "svc/web", "-n", "red")
+    assert r.returncode == 0, r
+    for text in ("clusterIP", "nodePort", "uid", "resourceVersion", "creationTimestamp", "namespace", "status"):
+        assert text not in r.stdout, r.stdout
+    (c.dir / "web.yaml").write_text(r.stdout)
+    assert tenet("create", "-f", c.dir / "web.yaml", "-n", "blue").returncode == 0
+    assert c.admin("GET", "/api/v1/namespaces/blue/services/web")["spec"]["ports"][0]["port"] == 80
+    whole = json.loads(tenet("export", "svc", "-n", "red", "-o", "json").stdout)
+    assert whole["kind"] == "List" and {o["metadata"]["name"] for o in whole["items"]} == {"web", "db"}
+    one = json.loads(tenet("export", "svc", "-n", "red", "-l", "app=db", "-o", "json").stdout)
+    assert one["kind"] == "Service" and one["metadata"]["name"] == "db"
+    made = json.loads(tenet("export", "svc", "-n", "red", "--as-template", "both", "-o", "json").stdout)
+    assert (made["kind"], made["metadata"]["name"], len(made["objects"])) == ("Template", "both", 2)
+    assert "resourceVersion" in tenet("export", "svc/web", "-n", "red", "--raw").stdout
+    scc = json.loads(tenet("export", "scc/privileged", "-o", "json").stdout)
+    assert scc["priority"] is None and "uid" not in scc["metadata"] and scc["metadata"]["name"] == "privileged"
+    for args, text in ((("svc/nosuch",), "NotFound"), ((), "a kind is needed"), (("svc", "-o", "wide"), "is not yaml or json"),
+                       (("configmaps", "-l", "none=here"), "nothing to export")):
+        r = tenet("export", *args, "-n", "red")
+        assert r.returncode and text in r.stderr, (args, r)
+
+
 def test_words_of_oc(tenet, c, tmp_path):  # noqa: F811
     for name in ("oc", "oadm"):
         (tmp_path / name).symlink_to(TENET)

@@ -11,6 +11,7 @@ from test_explain import tenet, trace
 
 NAME_SERVER = "198.51.100.10"
 ADDRESSES = ["203.0.113.1", "203.0.113.2", "203.0.113.130"]
+METADATA = "169.254.169.254"
 PORT = 8080
 
 # Answers every name from a file: {name: [addresses, TTL]}, read for each question.
@@ -64,6 +65,14 @@ for target in sys.argv[1:]:
     except OSError:
         print("-")
     s.close()
+"""
+
+
+REFUSED = """
+import socket, sys
+s = socket.socket()
+s.settimeout(5)
+print(s.connect_ex((sys.argv[1], int(sys.argv[2]))))
 """
 
 
@@ -160,13 +169,10 @@ def test_a_name_is_followed(egress):
     egress.expect(True, False, False)
     egress.set_names({"www.outside.test": [[ADDRESSES[1], ADDRESSES[2]], 1]})
     egress.expect(False, True, True)
-    # Whatever becomes of the name server, the addresses stay.
-    for trouble in ("silent", "lies"):
-        egress.set_names({"www.outside.test": trouble})
-        wait_for("an Event about the name", lambda: egress.events("NameNotResolved"))
-        egress.expect(False, True, True)
-    egress.set_names({"www.outside.test": [[ADDRESSES[0]], 1]})
-    egress.expect(True, False, False)
+    # A name that is gone keeps its addresses.
+    egress.set_names({})
+    wait_for("an Event about the name", lambda: egress.events("NameNotResolved"))
+    egress.expect(False, True, True)
 
 
 def test_a_service_does_not_lead_around_it(egress):
@@ -201,6 +207,25 @@ def test_several_policies_deny_everything_and_say_so(egress):
     wait_for("Events", lambda: {e["involvedObject"]["name"] for e in egress.events("SeveralPolicies")} == {"one", "two"})
     egress.delete("two")
     egress.expect(True, True, True)
+
+
+def test_the_metadata_address_is_blocked_when_asked_for(egress):
+    lab, targets = egress.lab, [f"{METADATA}:{PORT}", f"{METADATA}:53"]
+    link = lab.ns("outside", ["sh", "-c", "ip -o -4 addr show | grep -v ' lo ' | awk '{print $2; exit}'"]).stdout.strip()
+    lab.ns("outside", ["ip", "addr", "add", f"{METADATA}/32", "dev", link])
+    for port in (PORT, 53):
+        egress.start("outside", SERVE, port, METADATA)
+    for pod in egress.pods.values():
+        assert egress.reached(pod, targets) == [True, True]
+    for node in egress.pods:
+        config = lab.folder(node) / "node-config.yaml"
+        text = config.read_text()
+        config.write_text(text.replace("networkConfig:\n", "networkConfig:\n  blockMetadata: true\n"))
+        lab.cmd("node", "restart", node)
+    for pod in (*egress.pods.values(), egress.other):
+        wait_for("the block", lambda p=pod: egress.reached(p, targets) == [False, True])
+        refused = pod.ns(["/usr/bin/python3", "-c", REFUSED, METADATA, str(PORT)], check=False).stdout
+        assert refused == "113\n", "EHOSTUNREACH: administratively prohibited"
 
 
 def test_a_policy_outlives_the_agent(egress):

@@ -99,6 +99,18 @@ def test_a_login_by_openid_connect(tmp_path):
         me = c.admin("GET", f"{USERS}/joe")
         assert me["identities"] == ["corp:joe-4711"] and me["fullName"] == "Joe Doe"
         assert stranger.get(back).status != 302
+        # The token, and the way out: the page's policy has no other origin, so the logout leads to none.
+        display = b.get(answer.location)
+        button = b.get(display.location[len(c.url()):])
+        action, fields = button.fields()
+        shown = b.post(action, fields)
+        token = shown.text.split('<pre id="token">')[1].split("<")[0]
+        assert c.ask(token, "GET", f"{USERS}/~", want=200)["metadata"]["name"] == "joe"
+        assert "form-action 'self';" in shown.headers["Content-Security-Policy"]
+        action, fields = shown.fields()
+        assert action == "/logout"
+        out = b.post(action, fields)
+        assert (out.status, out.text) == (200, "Logged out.\n"), (out.status, out.location, out.text)
     finally:
         c.stop(signal.SIGKILL)
         op.close()

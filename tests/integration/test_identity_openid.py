@@ -5,8 +5,10 @@ import hashlib
 import hmac
 import http.server
 import json
+import pathlib
 import ssl
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
@@ -54,7 +56,7 @@ class Key:
 class Provider:
     """Serves discovery, keys, token and userInfo over TLS; tests replace its members."""
 
-    def __init__(self, d):
+    def __init__(self, d, port=0, issuer=None, pair=None):
         self.dir = directory.certificates(d)
         self.ca = str(self.dir / "ca.crt")
         self.keys = [Key()]
@@ -79,12 +81,12 @@ class Provider:
 
             do_GET = do_POST = do
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.dir / "ca-good.crt", self.dir / "ca-good.key")
+        context.load_cert_chain(*(pair or (self.dir / "ca-good.crt", self.dir / "ca-good.key")))
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self.issuer = f"https://localhost:{self.server.server_port}"
+        self.issuer = issuer or f"https://localhost:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def reset(self):
@@ -322,10 +324,25 @@ def test_wrong_configurations_name_the_key(op, config, text):
 
 def test_google_and_gitlab_check_their_keys():
     secret = {"clientID": "a", "clientSecret": "b"}
-    assert "legacy" in ask({"kind": "GitLabIdentityProvider", "url": "https://h", "legacy": True, **secret})
+    assert "legacy: " in ask({"kind": "GitLabIdentityProvider", "url": "https://h", "legacy": "yes", **secret})
+    assert "url: " in ask({"kind": "GitLabIdentityProvider", "url": "http://h", "legacy": True, **secret})
     assert "url: " in ask({"kind": "GitLabIdentityProvider", "url": "http://h", **secret})
     assert "hostedDomain" in ask({"kind": "GoogleIdentityProvider", "hostedDomain": 1, **secret})
     assert "clientSecret: is required" in ask({"kind": "GoogleIdentityProvider", "clientID": "a"})
+
+
+def test_google_admits_accounts_of_its_domain_alone(tmp_path):
+    """accounts.google.com is a simulator, in namespaces of its own."""
+    program = pathlib.Path(__file__).with_name("google_site.py")
+    cases = [{"hd": "example.com"}, {"hd": "evil.example"}, {}, {"hd": ""}, {"hd": "example.com.evil.example"}, {"hd": ["example.com"]},
+             {"hd": "EXAMPLE.COM"}, {"hd": True}]
+    r = subprocess.run(["unshare", "-mn", sys.executable, "-B", program, tmp_path, json.dumps(cases)], capture_output=True, text=True,
+                       timeout=120)
+    first, *others, any_domain, url = [json.loads(line) for line in r.stdout.splitlines()] or pytest.fail(r.stderr)
+    assert first == {"outcome": "proved", "user": "joe-4711", "preferred": "joe@example.com", "name": "Joe Doe",
+                     "email": "joe@example.com"}
+    assert [o["outcome"] for o in others] == ["refused"] * (len(cases) - 1) and all('"hd" is' in o["why"] for o in others)
+    assert any_domain["outcome"] == "proved" and "hd=example.com" in url
 
 
 class GitHub:
@@ -409,6 +426,43 @@ def test_wrong_answers_of_github_prove_nobody(github):
     for user in ({"id": 0, "login": "joe"}, {"id": "4711", "login": "joe"}, {"login": "joe"}, {"id": 1}, []):
         github.user = user
         assert github.login()["outcome"] == "failed"
+
+
+class GitLab:
+    """The three paths of a GitLab without OpenID Connect."""
+
+    def __init__(self, op):
+        self.op, self.user, self.scopes = op, {"id": 12, "username": "joe", "name": "Joe Doe", "email": "joe@example.com"}, []
+
+    def answer(self, path, headers, body):
+        path = path.partition("?")[0]
+        self.op.requests.append(path)
+        if path == "/oauth/token":
+            form = dict(urllib.parse.parse_qsl(body))
+            right = (form["client_id"], form["client_secret"], form["code"]) == (CLIENT, SECRET, "the-code")
+            return (200, {"access_token": "gl-token"}) if right else (401, {"error": "invalid_grant"})
+        if headers["Authorization"] != "Bearer gl-token" or path != "/api/v4/user":
+            return 401, {}
+        return 200, self.user
+
+    def config(self, **keys):
+        return {"kind": "GitLabIdentityProvider", "clientID": CLIENT, "clientSecret": SECRET, "ca": self.op.ca,
+                "url": self.op.issuer + "/", "legacy": True, **keys}
+
+    login = GitHub.login
+
+
+def test_an_old_gitlab_is_asked_by_oauth(op, monkeypatch):
+    g = GitLab(op)
+    monkeypatch.setattr(op, "answer", g.answer)
+    assert g.login() == {"outcome": "proved", "user": "12", "preferred": "joe", "name": "Joe Doe", "email": "joe@example.com"}
+    assert g.query["scope"] == "read_user" and set(op.requests) == {"/oauth/token", "/api/v4/user"}
+    assert "status 401" in g.login(answer={"code": "guessed"})["why"]
+    refused = g.login(answer={"error": "access_denied"})
+    assert refused["outcome"] == "refused" and "GitLab" in refused["why"]
+    for user in ({"id": 0, "username": "joe"}, {"id": "12", "username": "joe"}, {"id": 12, "login": "joe"}, []):
+        g.user = user
+        assert g.login()["outcome"] == "failed"
 
 
 @pytest.mark.parametrize("keys, text", [

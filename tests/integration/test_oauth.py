@@ -256,6 +256,23 @@ def test_the_page_of_a_browser(c):
     assert c.ask(token, "GET", f"{USERS}/~", want=200)["metadata"]["name"] == "bob"
 
 
+def test_the_clients_of_every_cluster_lead_to_their_own_pages(c):
+    """A login in a browser for the web console leads below /console/, and nowhere else; what an administrator added stays."""
+    console = c.ask(c.root(), "GET", f"{CLIENTS}/openshift-web-console", want=200)
+    assert console["redirectURIs"] == [f"{c.url()}/console/"] and not console.get("respondWithChallenges")
+    b = c.browser()
+    asked = b.authorize("openshift-web-console", response_type="token", redirect_uri=f"{c.url()}/console/oauth", state="s")
+    done = b.log_in(b.get(asked.location), "bob", "secret")
+    end = b.get(done.location)
+    assert end.status == 302 and end.location.startswith(f"{c.url()}/console/oauth#access_token=sha256~"), end.location
+    for other in (f"{c.url()}/consoles", f"{c.url()}/", "https://evil.example/console/", f"{c.url()}/console/../oauth/token/display"):
+        refused = c.browser().authorize("openshift-web-console", response_type="token", redirect_uri=other)
+        assert refused.status == 400 and not refused.location, (other, refused.status)
+    for name in ("openshift-browser-client", "openshift-challenging-client", "openshift-cli-client"):
+        uris = c.ask(c.root(), "GET", f"{CLIENTS}/{name}", want=200)["redirectURIs"]
+        assert uris and all(u.startswith((c.url() + "/oauth/token/", "http://127.0.0.1/", "http://[::1]/")) for u in uris), (name, uris)
+
+
 def test_the_login_may_lead_to_its_client_alone(c):
     """Browsers hold form-action against the redirects that follow a form."""
     client(c, redirectURIs=["https://web.example/cb", "http://[::1]/cb", "my.app:/cb"])
@@ -367,6 +384,77 @@ def test_a_service_account_is_a_client(c):
     token = c.token("p", "proxy")
     good = b.token(code=code, client_id=name, client_secret=token, redirect_uri="https://second.example/x")
     assert good.status == 200 and json.loads(good.text)["scope"] == "user:info role:view:p"
+
+
+def test_every_cluster_has_the_clients_of_openshift(c):
+    made = {o["metadata"]["name"]: o for o in c.admin("GET", CLIENTS)["items"]}
+    assert set(made) == {CHALLENGING, "openshift-browser-client", "openshift-web-console", "openshift-cli-client"}
+    assert made[CHALLENGING]["respondWithChallenges"] and made[CHALLENGING]["redirectURIs"] == [c.url() + "/oauth/token/implicit"]
+    assert not made["openshift-web-console"].get("respondWithChallenges")
+
+
+def test_redirects_of_a_service_account_follow_its_routes(c):
+    """OAUTH-16 to 22: references to routes, combined with parts of URIs; an account without any gets an Event."""
+    c.namespace("p")
+    merge = {"Content-Type": "application/merge-patch+json"}
+    routes, account = "/apis/route.openshift.io/v1/namespaces/p/routes", "/api/v1/namespaces/p/serviceaccounts/proxy"
+    name, prefix = "system:serviceaccount:p:proxy", "serviceaccounts.openshift.io/oauth-redirect"
+    headers = {**ASKED, **basic("bob", "secret")}
+
+    def annotate(**notes):
+        values = {k: json.dumps({"kind": "OAuthRedirectReference", "apiVersion": "v1", "reference": {"kind": "Route", "name": v}})
+                  if k.startswith("reference") else v for k, v in notes.items()}
+        old = c.admin("GET", account)["metadata"].get("annotations", {})
+        new = {**{k: None for k in old}, **{prefix + k.replace("_", "."): v for k, v in values.items()}}
+        c.admin("PATCH", account, {"metadata": {"annotations": new}}, headers=merge)
+
+    def may(uri):
+        answer = c.browser().authorize(name, scope="user:info", redirect_uri=uri, headers=headers)
+        assert answer.status in (302, 400), answer.text
+        return answer.status == 302
+
+    c.admin("POST", "/api/v1/namespaces/p/serviceaccounts", {"metadata": {"name": "proxy"}}, 201)
+    c.admin("POST", routes, {"metadata": {"name": "jenkins"}, "spec": {
+        "host": "jenkins.example.com", "to": {"name": "jenkins"}, "tls": {"termination": "edge"}}}, 201)
+    annotate(reference_first="jenkins")
+    assert not may("https://jenkins.example.com"), "no router has admitted the route"
+    events = lambda: c.admin("GET", "/api/v1/namespaces/p/events?fieldSelector=reason%3DNoSAOAuthRedirectURIs")["items"]  # noqa: E731
+    why = wait_for("the event", events)
+    assert len(why) == 1 and why[0]["type"] == "Warning" and why[0]["involvedObject"]["name"] == "proxy" and why[0]["count"] == 1
+    assert "not admitted by a router" in why[0]["message"] and "oauth-redirectreference.<some-value>" in why[0]["message"]
+
+    def admit(*hosts, status="True"):
+        ingress = [{"host": h, "routerName": f"r{i}", "conditions": [{"type": "Admitted", "status": status}]}
+                   for i, h in enumerate(hosts)]
+        c.admin("PATCH", f"{routes}/jenkins/status", {"status": {"ingress": ingress}}, headers=merge)
+
+    admit("jenkins.example.com", "j.other.example", status="False")
+    assert not may("https://jenkins.example.com")
+    admit("jenkins.example.com", "j.other.example")
+    for uri in ("https://jenkins.example.com", "https://j.other.example/securityRealm"):
+        assert may(uri)
+    for uri in ("http://jenkins.example.com", "https://jenkins.example.com:8000", "https://evil.example", "https://x.jenkins.example.com"):
+        assert not may(uri), uri
+    annotate(reference_first="jenkins", uri_first="custompath", reference_second="jenkins", uri_second="//:8000",
+             uri_third="https://static.example")
+    for uri in ("https://jenkins.example.com/custompath", "https://j.other.example:8000", "https://static.example/x"):
+        assert may(uri), uri
+    assert not may("https://jenkins.example.com/other")
+    annotate(reference_first="jenkins", uri_first="//web.example")
+    assert may("https://web.example") and not may("https://jenkins.example.com")
+    annotate(reference_first="missing")
+    assert not may("https://jenkins.example.com")
+    # A route of another project of the same name is none, and a deleted one gives nothing.
+    annotate(reference_first="jenkins")
+    c.ask(c.root(), "DELETE", f"{routes}/jenkins", want=200)
+    c.namespace("other")
+    c.admin("POST", routes.replace("/p/", "/other/"), {"metadata": {"name": "jenkins"}, "spec": {
+        "host": "jenkins.example.com", "to": {"name": "jenkins"}}}, 201)
+    assert not may("https://jenkins.example.com")
+    for _ in range(30):
+        may("https://jenkins.example.com")
+    wait_for("the second reason", lambda: len(events()) == 2)
+    assert all(e["count"] == 1 for e in events()), "one for each reason, counted once a minute"
 
 
 # ---- identities and users ----

@@ -84,6 +84,21 @@ def test_two_projects_that_are_being_deleted_do_not_count(c):
     assert request(c, jane, "p5")[0] == 403
 
 
+def test_a_user_does_not_get_around_the_limit_by_its_own_projects(c):
+    jane = user(c, "jane")
+    merge = {"Content-Type": "application/merge-patch+json"}
+    other = {"metadata": {"annotations": {"openshift.io/requester": "other"}}}
+    for i in range(2):
+        request(c, jane, f"p{i}", 201)
+        assert c.ask(jane, "PATCH", f"{API}/projects/p{i}", other, headers=merge)[0] == 422
+        assert c.ask(jane, "PATCH", f"/api/v1/namespaces/p{i}", other, headers=merge)[0] == 403
+        assert c.ask(jane, "PUT", f"/api/v1/namespaces/p{i}/finalize", {"metadata": {"name": f"p{i}"}})[0] == 403
+    assert c.ask(jane, "PATCH", f"{USERS}/jane", {"metadata": {"labels": {"level": "gold"}}}, headers=merge)[0] == 403
+    assert c.ask(jane, "POST", REQUESTS, {"metadata": {"name": "p2", "annotations": other["metadata"]["annotations"]}})[0] == 403
+    assert c.ask(jane, "POST", f"{API}/projects", {"metadata": {"name": "p2"}})[0] == 403
+    assert c.ask(jane, "POST", REQUESTS, {"metadata": {"name": "p2"}}, headers={"Impersonate-User": "other"})[0] == 403
+
+
 def test_racing_requests_get_no_more_than_the_limit(c):
     jane, other = user(c, "jane"), user(c, "other", level="silver")
     with concurrent.futures.ThreadPoolExecutor(20) as pool:

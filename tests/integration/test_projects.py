@@ -189,3 +189,65 @@ def test_a_failing_object_leaves_no_project(start, objects, text):
     assert status == 500 and text in answer["message"], answer
     assert c.admin("GET", f"{API}/projects", want=200)["items"] and \
         "green" not in json.dumps([p["metadata"]["name"] for p in c.admin("GET", f"{API}/projects")["items"]])
+
+
+def test_a_new_project_lists_the_binding_admin_alone_beside_those_of_the_system(start):
+    c = start()
+    request(c, c.jane, "green", 201)
+    system = {"system:deployers"}
+
+    def names():
+        return {b["metadata"]["name"] for b in c.ask(c.jane, "GET", f"{RBAC}/namespaces/green/rolebindings", want=200)["items"]}
+    wait_for("the bindings of the system", lambda: system <= names())
+    assert names() == {"admin"} | system
+    local = c.admin("GET", "/oapi/v1/namespaces/green/policybindings/:default")
+    assert {b["name"] for b in local["roleBindings"]} == {"admin"} | system
+    c.ask(c.jane, "POST", f"{RBAC}/namespaces/green/rolebindings", {
+        "metadata": {"name": "viewers"}, "subjects": [{"kind": "User", "name": "joe", "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}}, want=201)
+    assert names() == {"admin", "viewers"} | system
+
+
+def test_the_finalizer_of_a_project_goes_with_its_objects(start):
+    c = start()
+    made = request(c, c.jane, "green", 201)
+    assert made["spec"]["finalizers"] == ["openshift.io/origin", "kubernetes"]
+    made = c.admin("POST", f"{API}/projects", {"metadata": {"name": "blue"}, "spec": {"finalizers": ["kubernetes", "example.com/x"]}}, 201)
+    assert made["spec"]["finalizers"] == ["kubernetes", "example.com/x", "openshift.io/origin"]
+    assert c.admin("POST", "/api/v1/namespaces", {"metadata": {"name": "red"}}, 201)["spec"]["finalizers"] == ["kubernetes"]
+    # One alone, as OpenShift's own namespaces may have it, does not stop the deletion.
+    body = {"metadata": {"name": "old"}, "spec": {"finalizers": ["openshift.io/origin"]}}
+    assert c.admin("POST", "/api/v1/namespaces", body, 201)["spec"]["finalizers"] == ["openshift.io/origin", "kubernetes"]
+    c.ask(c.jane, "POST", "/api/v1/namespaces/green/configmaps",
+          {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}, want=201)
+    for name in ("green", "red", "old", "blue"):
+        c.admin("DELETE", f"{API}/projects/{name}")
+    for name in ("red", "old"):
+        wait_for(f"the end of {name}", lambda name=name: c.ask(c._admin, "GET", f"/api/v1/namespaces/{name}")[0] == 404)
+    # It stays as long as objects are there.
+    assert c.admin("GET", "/api/v1/namespaces/green")["spec"]["finalizers"] == ["openshift.io/origin", "kubernetes"]
+    c.admin("PATCH", "/api/v1/namespaces/green/configmaps/held", {"metadata": {"finalizers": None}},
+            headers={"Content-Type": "application/merge-patch+json"})
+    wait_for("the end of green", lambda: c.ask(c._admin, "GET", "/api/v1/namespaces/green")[0] == 404)
+    # Finalizers of others are theirs.
+    wait_for("blue's own ones", lambda: c.admin("GET", "/api/v1/namespaces/blue")["spec"]["finalizers"] == ["example.com/x"])
+
+
+def test_virtual_groups_are_shown_in_the_bindings_of_the_cluster(shared):
+    c = shared
+    want = {"self-provisioners": ["system:authenticated:oauth"], "basic-users": ["system:authenticated"],
+            "cluster-admins": ["system:cluster-admins"]}
+    found = {b["metadata"]["name"]: b for b in c.admin("GET", f"{RBAC}/clusterrolebindings")["items"]}
+    for name, groups in want.items():
+        assert [s["name"] for s in found[name]["subjects"] if s["kind"] == "Group"] == groups
+    views = {b["metadata"]["name"]: b for b in c.admin("GET", "/oapi/v1/clusterrolebindings")["items"]}
+    for name, groups in want.items():
+        assert views[name]["groupNames"] == groups
+    policy = c.admin("GET", "/oapi/v1/clusterpolicybindings")["items"][0]
+    listed = {b["name"]: b["roleBinding"] for b in policy["roleBindings"]}
+    for name, groups in want.items():
+        assert listed[name]["groupNames"] == groups
+    assert any("system:unauthenticated" in (b["groupNames"] or []) for b in views.values())
+    table = c.admin("GET", f"{RBAC}/clusterrolebindings", headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"})
+    column = [d["name"] for d in table["columnDefinitions"]].index("Groups")
+    assert any(r["cells"][0] == "self-provisioners" and r["cells"][column] == "system:authenticated:oauth" for r in table["rows"])

@@ -100,6 +100,7 @@ def test_wrong_certificates_of_the_proxy_log_nobody_in(site):
             status, text = site.log_in("joe's")
             assert status != 0 and "successful" not in text, (why, text)
             wait_for("the reason in the log", lambda: why in site.c.text())
+            assert "unexpected response: " in text or "redirect loop" in text, text
         site.apache.stop()
         status, text = site.log_in("joe's")
         assert status != 0 and "refused" in text

@@ -6,6 +6,24 @@
 
 #define NAME_LABEL "kubernetes.io/metadata.name"
 
+/* Returns false when the spec has another type, which validation refuses. */
+static bool add_finalizer(struct json *obj, const char *name)
+{
+    const struct json *given = json_get(obj, "spec");
+    if (given && !json_is(given, JSON_OBJECT) && !json_is(given, JSON_NULL)) {
+        return false;
+    }
+    struct json *list = json_ensure_array(json_ensure_object(obj, "spec"), "finalizers"), *item;
+    bool has = false;
+    JSON_FOREACH (item, list) {
+        has |= streq_null(json_get_string(item), name);
+    }
+    if (!has) {
+        json_append(list, json_string(name));
+    }
+    return true;
+}
+
 void kind_namespace_prepare(struct json *obj, const struct json *old)
 {
     if (old) {
@@ -18,19 +36,17 @@ void kind_namespace_prepare(struct json *obj, const struct json *old)
         }
         return;
     }
-    const struct json *given = json_get(obj, "spec");
-    if (given && !json_is(given, JSON_OBJECT) && !json_is(given, JSON_NULL)) {
-        return; /* Left to validation, which refuses it. */
+    if (add_finalizer(obj, "kubernetes")) {
+        json_set_string(json_set(obj, "status", json_object()), "phase", "Active");
     }
-    struct json *list = json_ensure_array(json_ensure_object(obj, "spec"), "finalizers"), *item;
-    bool has = false;
-    JSON_FOREACH (item, list) {
-        has |= streq_null(json_get_string(item), "kubernetes");
+}
+
+void kind_project_prepare(struct json *obj, const struct json *old)
+{
+    if (!old) {
+        (void) add_finalizer(obj, "openshift.io/origin");
     }
-    if (!has) {
-        json_append(list, json_string("kubernetes"));
-    }
-    json_set_string(json_set(obj, "status", json_object()), "phase", "Active");
+    kind_namespace_prepare(obj, old);
 }
 
 void kind_namespace_defaults(struct json *obj)

@@ -121,6 +121,11 @@ static const struct admission_plugin plugins[] = {
      .required = "a user could take the host names of others, and routes would have none",
      .admit = route_admit,
      .validate = route_validate},
+    {.name = "route.openshift.io/IngressAdmission",
+     .kinds = (const char *const[]){"networking.k8s.io/ingresses", NULL},
+     .verbs = ADMIT_CREATE | ADMIT_UPDATE,
+     .required = "a user could take host names by an Ingress that routes refuse",
+     .validate = ingress_validate},
     {.name = "NodeRestriction",
      .kinds =
          (const char *const[]){"/nodes", "/persistentvolumeclaims", "/persistentvolumes", "/pods",

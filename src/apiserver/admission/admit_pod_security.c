@@ -10,6 +10,7 @@
 #include "api/kinds/pod_restrictions.h"
 #include "apiserver/admission/plugins.h"
 #include "apiserver/cache/object.h"
+#include "apiserver/request/metrics.h"
 #include "apiserver/request/respond.h"
 #include "base/timeutil.h"
 #include "pod/standard.h"
@@ -44,6 +45,46 @@ static void annotate_causes(const struct request *q, const struct api_causes *ca
     }
 }
 
+/* ---- metrics ---- */
+
+/* The labels that all metrics share. */
+static char *write_labels(const struct request *q, const struct json *old)
+{
+    return xasprintf("request_operation=\"%s\",resource=\"%s\",subresource=\"%s\"",
+                     old ? "update" : "create",
+                     streq(q->kind->plural, "pods") ? "pod" : "controller", q->subresource);
+}
+
+static void count_error(const struct request *q, const struct json *old, bool fatal)
+{
+    CLEANUP_FREE char *common = write_labels(q, old);
+    CLEANUP_FREE char *labels = xasprintf("fatal=\"%s\",%s", fatal ? "true" : "false", common);
+    metrics_count_pod_security(q->server->metrics, POD_SECURITY_ERROR, labels);
+}
+
+static void count_exemption(const struct request *q, const struct json *old)
+{
+    CLEANUP_FREE char *labels = write_labels(q, old);
+    metrics_count_pod_security(q->server->metrics, POD_SECURITY_EXEMPTION, labels);
+}
+
+/* Versions that are later than Kubernetes' own are one value, as in Kubernetes: a user chooses the
+ * number. */
+static void count_evaluation(const struct request *q, const struct json *old, const char *mode,
+                             const struct pod_standard *s, bool denies)
+{
+    uint64_t newest = strtoull(KUBERNETES_MINOR, NULL, 10);
+    CLEANUP_FREE char *common = write_labels(q, old);
+    CLEANUP_FREE char *standard = pod_standard_text(s);
+    char *colon = strchr(standard, ':');
+    *colon = '\0';
+    bool future = s->minor != POD_STANDARD_LATEST && s->minor > newest;
+    CLEANUP_FREE char *labels =
+        xasprintf("decision=\"%s\",mode=\"%s\",policy_level=\"%s\",policy_version=\"%s\",%s",
+                  denies ? "deny" : "allow", mode, standard, future ? "future" : colon + 1, common);
+    metrics_count_pod_security(q->server->metrics, POD_SECURITY_EVALUATION, labels);
+}
+
 /* ---- pods and templates ---- */
 
 /* Bytes of the details of violations: names come from users, are repeated by each check, and are
@@ -76,17 +117,20 @@ static char *violation(const struct pod_standard *s, const struct json *pod, con
 }
 
 /* Judges 'pod', which is in 'obj'; 'enforced': the level enforce may refuse it. */
-static int judge(struct request *q, const struct json *obj, const struct json *pod,
-                 const struct pod_policy *p, bool enforced, struct outcome *outcome)
+static int judge(struct request *q, const struct json *obj, const struct json *old,
+                 const struct json *pod, const struct pod_policy *p, bool enforced,
+                 struct outcome *outcome)
 {
     CLEANUP_FREE char *audited = violation(&p->audit, pod, "would violate");
     CLEANUP_FREE char *why = enforced ? violation(&p->enforce, pod, "violates") : NULL;
     if (enforced) {
         CLEANUP_FREE char *standard = pod_standard_text(&p->enforce);
         annotate(q, "enforce-policy", standard);
+        count_evaluation(q, old, "enforce", &p->enforce, why != NULL);
     }
     if (audited) {
         annotate(q, "audit-violations", audited);
+        count_evaluation(q, old, "audit", &p->audit, true);
     }
     if (why) {
         return admission_refuse(q, obj, why, outcome);
@@ -94,6 +138,7 @@ static int judge(struct request *q, const struct json *obj, const struct json *p
     CLEANUP_FREE char *warning = violation(&p->warn, pod, "would violate");
     if (warning) {
         request_warn(q, "-", warning);
+        count_evaluation(q, old, "warn", &p->warn, true);
     }
     return 0;
 }
@@ -149,11 +194,13 @@ static bool is_ignored(const char *subresource)
 }
 
 /* 500 for a pod, which cannot be judged; a template is accepted: its pods will be judged. */
-static int no_namespace(const struct request *q, bool is_pod, struct outcome *outcome)
+static int no_namespace(const struct request *q, const struct json *old, bool is_pod,
+                        struct outcome *outcome)
 {
     const char *name = q->namespace ? q->namespace : "";
     CLEANUP_FREE char *why = xasprintf("failed to lookup namespace \"%s\"", name);
     annotate(q, "error", why);
+    count_error(q, old, is_pod);
     if (!is_pod) {
         return 0;
     }
@@ -191,12 +238,13 @@ static int validate_pod(struct request *q, const struct json *obj, const struct 
     CLEANUP(api_causes_done) struct api_causes causes = {0};
     struct pod_policy p;
     if (!ns) {
-        return no_namespace(q, is_pod, outcome);
+        return no_namespace(q, old, is_pod, outcome);
     }
     pod_policy_read(json_path(ns, "metadata", "labels", NULL), &p, &causes);
     if (!causes.n && pod_policy_is_privileged(&p)) {
         if (is_pod) {
             annotate(q, "enforce-policy", "privileged:latest");
+            count_evaluation(q, old, "enforce", &p.enforce, false);
         }
         return 0;
     }
@@ -207,10 +255,14 @@ static int validate_pod(struct request *q, const struct json *obj, const struct 
     const char *exempt = exemption(q, pod);
     if (exempt) {
         annotate(q, "exempt", exempt);
+        count_exemption(q, old);
         return 0;
     }
     annotate_causes(q, &causes);
-    return judge(q, obj, pod, &p, is_pod, outcome);
+    if (causes.n) {
+        count_error(q, old, false);
+    }
+    return judge(q, obj, old, pod, &p, is_pod, outcome);
 }
 
 /* ---- the pods of a namespace that enforces more ---- */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RouteHost: host names and certificates of routes.
+/* RouteHost: host names and certificates of routes; IngressAdmission: those of Ingresses.
  *
  * A new route without a host gets a generated one.  To name another one takes the right to "create"
  * routes/custom-host, and to change a host the right to "update" it; certificates need either when
  * they are set or changed, because they say who a host is.  The rights and texts are those of
  * openshift-apiserver (library-go, pkg/route/hostassignment).  Certificates and keys that no router
- * could read are refused here already. */
+ * could read are refused here already.
+ *
+ * Routes are made from Ingresses with the rights of a controller, so the user's are asked for
+ * here. */
 #include "apiserver/admission/plugins.h"
 
 #include "api/kinds/route_fields.h"
@@ -192,4 +195,45 @@ int route_validate(struct request *q, const struct json *obj, const struct json 
         check_certificates(tls, &causes);
     }
     return causes.n ? refuse_field(q, obj, &causes, outcome) : 0;
+}
+
+/* ---- Ingresses ---- */
+
+/* The host of the i-th rule; "" past the end. */
+static const char *host_of_rule(const struct json *ingress, size_t i)
+{
+    return json_get_text(json_at(json_path(ingress, "spec", "rules", NULL), i), "host");
+}
+
+static bool has_host(const struct json *ingress, const char *host)
+{
+    const struct json *rule;
+    JSON_FOREACH (rule, json_path(ingress, "spec", "rules", NULL)) {
+        if (streq(json_get_text(rule, "host"), host)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int ingress_validate(struct request *q, const struct json *obj, const struct json *old,
+                     struct outcome *outcome)
+{
+    const struct json *rules = json_path(obj, "spec", "rules", NULL);
+    for (size_t i = 0; !*q->subresource && i < json_count(rules); i++) {
+        const char *host = host_of_rule(obj, i);
+        if (!*host || (old && has_host(old, host))) {
+            continue;
+        }
+        if (old && !may(q, "update")) {
+            return admission_refuse(q, obj, "cannot change hostname", outcome);
+        }
+        if (!old && !may(q, "create")) {
+            CLEANUP(api_causes_done) struct api_causes causes = {0};
+            api_forbidden(&causes, API_FIELD("spec.rules[%zu]", i),
+                          "you do not have permission to set host fields in ingress rules");
+            return refuse_field(q, obj, &causes, outcome);
+        }
+    }
+    return 0;
 }

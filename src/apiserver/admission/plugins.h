@@ -94,11 +94,13 @@ int restriction_validate(struct request *q, const struct json *obj, const struct
 int rbac_validate(struct request *q, const struct json *obj, const struct json *old,
                   struct outcome *outcome);
 
-/* admit_route.c: RouteHost. */
+/* admit_route.c: RouteHost and route.openshift.io/IngressAdmission. */
 int route_admit(struct request *q, struct json *obj, const struct json *old,
                 struct outcome *outcome);
 int route_validate(struct request *q, const struct json *obj, const struct json *old,
                    struct outcome *outcome);
+int ingress_validate(struct request *q, const struct json *obj, const struct json *old,
+                     struct outcome *outcome);
 
 /* admit_service.c: RestrictedEndpointsAdmission and RestrictedNodePorts. */
 int endpoints_validate(struct request *q, const struct json *obj, const struct json *old,

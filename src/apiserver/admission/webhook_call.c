@@ -45,7 +45,7 @@ struct webhook_call {
     struct list node; /* In 'waiting', or unlinked. */
     struct webhook_callers *callers;
     char *host, *path, *ca, *location;
-    uint16_t port;
+    uint16_t port, named; /* The port of the server, and that of the service or URL. */
     struct strbuf body;
     uint64_t timeout_ms;
     struct loop_timer *timer;
@@ -87,12 +87,12 @@ static struct client *client_get(const struct webhook_call *call, const char *ad
                                  struct err *e)
 {
     struct webhook_callers *w = call->callers;
-    CLEANUP_FREE char *key =
-        xasprintf("%s:%u %s %s", address, call->port, call->host, call->ca ? call->ca : "-");
+    CLEANUP_FREE char *key = xasprintf("%s:%u %s:%u %s", address, call->port, call->host,
+                                       call->named, call->ca ? call->ca : "-");
     struct client *c = smap_get(&w->clients, key);
     if (!c) {
         CLEANUP_FREE char *url = xasprintf("https://%s:%u", address, call->port);
-        CLEANUP_FREE char *host = xasprintf("%s:%u", call->host, call->port);
+        CLEANUP_FREE char *host = xasprintf("%s:%u", call->host, call->named);
         const struct tls_client_config tls = {.ca = call->ca, .server_name = call->host};
         const struct http_client_config cfg = {.url = url,
                                                .tls = &tls,
@@ -323,6 +323,7 @@ struct webhook_call *webhook_call(struct webhook_callers *w, const struct webhoo
     list_init(&call->node);
     call->callers = w;
     call->host = xstrdup(h->host);
+    call->named = h->port;
     call->ca = h->ca ? xstrdup(h->ca) : NULL;
     call->location = xstrdup(h->location);
     call->path = xasprintf("%s?timeout=%us", h->path, h->timeout_s);

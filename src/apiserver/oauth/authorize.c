@@ -223,7 +223,8 @@ static void find_person(struct oauth_request *f)
 void authorize_handle(struct oauth_request *f)
 {
     CLEANUP_STRBUF struct strbuf problems = STRBUF_INIT;
-    int r = objects_client(f->s, oauth_param_text(&f->params, "client_id"), &f->client, &problems);
+    int r =
+        objects_client_asks(f->s, oauth_param_text(&f->params, "client_id"), &f->client, &problems);
     if (r < 0) {
         if (problems.size) {
             log_warn("a service account cannot be an OAuth client",

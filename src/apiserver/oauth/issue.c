@@ -123,8 +123,10 @@ static void refuse(struct oauth_request *f, enum oauth_error error, const char *
 static void show(struct oauth_request *f)
 {
     web_csrf(f);
-    const char *const pairs[][3] = {
-        {"Then", "then", "/oauth/token/request"}, {"CSRF", "csrf", f->csrf}, {NULL}};
+    /* Browsers hold form-action against the redirects that follow the form of the logout, and a
+     * person who is sent to the only provider at once is often logged in there still. */
+    const char *then = login_leaves_server(f->s) ? "" : "/oauth/token/request";
+    const char *const pairs[][3] = {{"Then", "then", then}, {"CSRF", "csrf", f->csrf}, {NULL}};
     CLEANUP(json_free) struct json *data = web_fields(pairs);
     json_set_string(data, "Token", f->token);
     json_set_string(data, "Server", f->s->issuer);

@@ -356,19 +356,33 @@ static void choose(struct oauth_request *f, const char *then)
     web_page(f, 200, PAGE_PROVIDERS, data, NULL);
 }
 
-void login_begin(struct oauth_request *f, const char *then)
+/* The number of providers that a person can choose, only the one of the name 'wanted' unless it is
+ * ""; '*ret_first' is the first of them. */
+static size_t count_usable(const struct oauth_server *s, const char *wanted, size_t *ret_first)
 {
-    struct oauth_server *s = f->s;
-    const char *wanted = oauth_param_text(&f->params, "idp");
-    size_t n = 0, first = 0;
+    size_t n = 0;
     for (size_t i = s->n_providers; i-- > 0;) {
         const struct oauth_provider *p = &s->providers[i];
         bool usable = has_form(p) || has_page(p) || has_proxy(p);
         if (usable && (!*wanted || streq(wanted, s->providers[i].name))) {
             n++;
-            first = i;
+            *ret_first = i;
         }
     }
+    return n;
+}
+
+bool login_leaves_server(const struct oauth_server *s)
+{
+    size_t first = 0;
+    return count_usable(s, "", &first) == 1 && !s->always_select && !has_form(&s->providers[first]);
+}
+
+void login_begin(struct oauth_request *f, const char *then)
+{
+    struct oauth_server *s = f->s;
+    const char *wanted = oauth_param_text(&f->params, "idp");
+    size_t first = 0, n = count_usable(s, wanted, &first);
     if (n == 0) {
         web_error(f, 403, "not_configured");
     } else if (!*wanted && (n > 1 || s->always_select)) {

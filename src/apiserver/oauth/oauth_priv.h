@@ -8,6 +8,7 @@
 #include "apiserver/cache/subscriber.h"
 #include "apiserver/request/server_priv.h"
 #include "identity/provider.h"
+#include "oauth/client.h"
 #include "oauth/page.h"
 #include "oauth/params.h"
 #include "oauth/request.h"
@@ -46,6 +47,8 @@ struct oauth_server {
     struct smap codes; /* Names of tokens, by the name of the code that they were made of. */
     struct throttle users, addresses; /* Delays after wrong passwords. */
     unsigned waiting;                 /* Logins that wait for their delay. */
+    uint64_t events_ms;               /* Events since then: 'n_events'. */
+    unsigned n_events;
     struct list requests;
 };
 
@@ -134,9 +137,17 @@ void objects_put(struct oauth_server *s, struct cache_kind *ck, const char *key,
 /* The client with this id: an OAuthClient or a service account.  -ENOENT, -EINVAL. */
 int objects_client(const struct oauth_server *s, const char *id, struct oauth_client *ret,
                    struct strbuf *problems);
+/* The same for a request for authorization: an account that can be no client gets an Event. */
+int objects_client_asks(struct oauth_server *s, const char *id, struct oauth_client *ret,
+                        struct strbuf *problems);
 /* Whether 'secret' is that of the client: one of its own, or a token of the account. */
 bool objects_secret_is_right(const struct oauth_server *s, const struct oauth_client *c,
                              const char *secret);
+
+/* ---- events.c ---- */
+
+/* Notes in an Event that the service account has no redirect URI, for the reason 'why'. */
+void events_no_redirects(struct oauth_server *s, const struct json *account, const char *why);
 
 /* ---- clients.c ---- */
 
@@ -177,6 +188,8 @@ void login_check(struct oauth_request *f, map_fn *done);
 void login_page(struct oauth_request *f, const char *provider);
 void login_submit(struct oauth_request *f, const char *provider);
 void login_callback(struct oauth_request *f, const char *provider);
+/* Whether a browser without a session is sent to another server at once. */
+bool login_leaves_server(const struct oauth_server *s);
 /* Sends a browser without a session to log in, and back to 'then'. */
 void login_begin(struct oauth_request *f, const char *then);
 

@@ -47,16 +47,68 @@ void objects_put(struct oauth_server *s, struct cache_kind *ck, const char *key,
 
 /* ---- clients ---- */
 
-static int find_account(const struct oauth_server *s, const char *ns, const char *name,
-                        struct oauth_client *ret, struct strbuf *problems)
+static bool is_admitted(const struct json *ingress)
+{
+    const struct json *condition;
+    JSON_FOREACH (condition, json_get(ingress, "conditions")) {
+        if (streq(json_get_text(condition, "type"), "Admitted")) {
+            return streq(json_get_text(condition, "status"), "True");
+        }
+    }
+    return false;
+}
+
+/* An oauth_route_fn: the hosts under which routers serve the route. */
+static int find_route(void *ctx, const char *ns, const char *name, struct oauth_route_ingress *ret,
+                      size_t max)
+{
+    const struct oauth_server *s = ctx;
+    CLEANUP_FREE char *key = cache_key(ns, name);
+    CLEANUP(json_free)
+    struct json *obj = objects_find(s, "route.openshift.io", "routes", key, NULL);
+    const struct json *spec = json_get(obj, "spec"), *tls = json_get(spec, "tls"), *item;
+    int n = 0;
+    if (!obj || json_path(obj, "metadata", "deletionTimestamp", NULL)) {
+        return -ENOENT;
+    }
+    const struct oauth_route_ingress base = {.tls = tls && !json_is(tls, JSON_NULL)};
+    JSON_FOREACH (item, json_path(obj, "status", "ingress", NULL)) {
+        if ((size_t) n < max && is_admitted(item) && *json_get_text(item, "host")) {
+            ret[n] = base;
+            ret[n].host = xstrdup(json_get_text(item, "host"));
+            ret[n++].path = xstrdup(json_get_text(spec, "path"));
+        }
+    }
+    if (n == 0) {
+        ret[n] = base;
+        ret[n].host = xstrdup("");
+        ret[n++].path = xstrdup(json_get_text(spec, "path"));
+    }
+    return n;
+}
+
+/* 'asks' (NULL: not): gets an Event if the account is no client. */
+static int find_account(const struct oauth_server *s, struct oauth_server *asks, const char *ns,
+                        const char *name, struct oauth_client *ret, struct strbuf *problems)
 {
     CLEANUP_FREE char *key = cache_key(ns, name);
     CLEANUP(json_free) struct json *obj = objects_find(s, "", "serviceaccounts", key, NULL);
     if (!obj || json_path(obj, "metadata", "deletionTimestamp", NULL)) {
         return -ENOENT;
     }
-    /* Routes are not served yet: references to them give nothing. */
-    return oauth_client_read_account(obj, s->sa_grant, NULL, NULL, ret, problems);
+    int r = oauth_client_read_account(obj, s->sa_grant, find_route, (void *) s, ret, problems);
+    if (r < 0 && asks) {
+        events_no_redirects(asks, obj, strbuf_cstr(problems));
+    }
+    return r;
+}
+
+int objects_client_asks(struct oauth_server *s, const char *id, struct oauth_client *ret,
+                        struct strbuf *problems)
+{
+    CLEANUP_FREE char *ns = NULL, *name = NULL;
+    return user_parse_service_account(id, &ns, &name) ? find_account(s, s, ns, name, ret, problems)
+                                                      : objects_client(s, id, ret, problems);
 }
 
 int objects_client(const struct oauth_server *s, const char *id, struct oauth_client *ret,
@@ -64,7 +116,7 @@ int objects_client(const struct oauth_server *s, const char *id, struct oauth_cl
 {
     CLEANUP_FREE char *ns = NULL, *name = NULL;
     if (user_parse_service_account(id, &ns, &name)) {
-        return find_account(s, ns, name, ret, problems);
+        return find_account(s, NULL, ns, name, ret, problems);
     }
     CLEANUP(json_free) struct json *obj = objects_find(s, OAUTH_GROUP, "oauthclients", id, NULL);
     if (!obj || json_path(obj, "metadata", "deletionTimestamp", NULL)) {

@@ -44,6 +44,7 @@ struct metrics {
     struct smap refusals; /* Of quotas: uint64_t by the labels. */
     /* Of webhooks: struct prom_histogram, and uint64_t thrice, by the labels. */
     struct smap hook_calls, hook_totals, hook_rejections, hook_open;
+    struct smap pod_security[POD_SECURITY_COUNTS]; /* uint64_t by the labels. */
     int64_t started_ms;
 };
 
@@ -56,6 +57,9 @@ struct metrics *metrics_new(void)
     smap_init(&m->hook_totals, free);
     smap_init(&m->hook_rejections, free);
     smap_init(&m->hook_open, free);
+    for (size_t i = 0; i < POD_SECURITY_COUNTS; i++) {
+        smap_init(&m->pod_security[i], free);
+    }
     return m;
 }
 
@@ -76,6 +80,9 @@ struct metrics *metrics_free(struct metrics *m)
         smap_done(&m->hook_totals);
         smap_done(&m->hook_rejections);
         smap_done(&m->hook_open);
+        for (size_t i = 0; i < POD_SECURITY_COUNTS; i++) {
+            smap_done(&m->pod_security[i]);
+        }
         free(m);
     }
     return NULL;
@@ -170,15 +177,25 @@ void metrics_count_webhook(struct metrics *m, const struct webhook_count *c, uin
     }
 }
 
+static void count_labels(struct smap *map, const char *labels)
+{
+    uint64_t *n = smap_get(map, labels);
+    if (!n) {
+        n = NEW(uint64_t);
+        smap_set(map, labels, n);
+    }
+    ++*n;
+}
+
 void metrics_count_refusal(struct metrics *m, const char *namespace, const char *quota)
 {
     CLEANUP_FREE char *labels = xasprintf("namespace=\"%s\",quota=\"%s\"", namespace, quota);
-    uint64_t *n = smap_get(&m->refusals, labels);
-    if (!n) {
-        n = NEW(uint64_t);
-        smap_set(&m->refusals, labels, n);
-    }
-    ++*n;
+    count_labels(&m->refusals, labels);
+}
+
+void metrics_count_pod_security(struct metrics *m, enum pod_security_count what, const char *labels)
+{
+    count_labels(&m->pod_security[what], labels);
 }
 
 void metrics_count_store(struct metrics *m, bool deletion, int error, uint64_t duration_ns)
@@ -251,6 +268,26 @@ static void write_counters(const struct smap *map, const char *name, struct strb
     SMAP_FOREACH (e, map) {
         strbuf_addf(out, "%s{%s} %" PRIu64 "\n", name, e->key, *(const uint64_t *) e->value);
     }
+}
+
+static void write_pod_evaluations(const struct prom_metric *row, const void *facts,
+                                  struct strbuf *out)
+{
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
+    write_counters(&m->pod_security[POD_SECURITY_EVALUATION], row->name, out);
+}
+
+static void write_pod_exemptions(const struct prom_metric *row, const void *facts,
+                                 struct strbuf *out)
+{
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
+    write_counters(&m->pod_security[POD_SECURITY_EXEMPTION], row->name, out);
+}
+
+static void write_pod_errors(const struct prom_metric *row, const void *facts, struct strbuf *out)
+{
+    const struct metrics *m = ((const struct facts *) facts)->metrics;
+    write_counters(&m->pod_security[POD_SECURITY_ERROR], row->name, out);
 }
 
 static void write_hook_calls(const struct prom_metric *row, const void *facts, struct strbuf *out)
@@ -400,6 +437,20 @@ static const struct prom_metric rows[] = {
                  "Writes that a ResourceQuota or, without a namespace, a ClusterResourceQuota "
                  "refused.",
                  "namespace, quota", write_refusals),
+    PROM_WRITTEN(
+        "pod_security_evaluations_total", "counter",
+        "Judgements of pods and templates by the Pod Security labels of a namespace: all of "
+        "enforce, and those of audit and warn that found a violation.",
+        "decision, mode, policy_level, policy_version, request_operation, resource, "
+        "subresource",
+        write_pod_evaluations),
+    PROM_WRITTEN("pod_security_exemptions_total", "counter",
+                 "Writes that podSecurity of the configuration exempts from Pod Security.",
+                 "request_operation, resource, subresource", write_pod_exemptions),
+    PROM_WRITTEN(
+        "pod_security_errors_total", "counter",
+        "Writes whose namespace has wrong Pod Security labels, or cannot be found (fatal).",
+        "fatal, request_operation, resource, subresource", write_pod_errors),
     PROM_WRITTEN("apiserver_store_write_duration_seconds", "histogram",
                  "Seconds until the store has answered a write.", "operation", write_store),
     PROM_WRITTEN("apiserver_store_write_errors_total", "counter",

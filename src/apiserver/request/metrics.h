@@ -25,6 +25,12 @@ struct webhook_count {
 void metrics_count_webhook(struct metrics *m, const struct webhook_count *c, uint64_t duration_ns);
 /* A quota refused a write; 'namespace' "": a ClusterResourceQuota did. */
 void metrics_count_refusal(struct metrics *m, const char *namespace, const char *quota);
+/* What Pod Security did about a write, with the metric's labels: judged it, exempted it, or met
+ * an error. */
+enum pod_security_count { POD_SECURITY_EVALUATION, POD_SECURITY_EXEMPTION, POD_SECURITY_ERROR };
+#define POD_SECURITY_COUNTS 3
+void metrics_count_pod_security(struct metrics *m, enum pod_security_count what,
+                                const char *labels);
 /* A request was answered; a watch when it ended. */
 void metrics_count(struct metrics *m, enum verb verb, const char *resource, int code,
                    uint64_t duration_ns);

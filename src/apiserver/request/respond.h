@@ -5,6 +5,11 @@
 
 #include "apiserver/request/request.h"
 
+/* The Kubernetes version whose API conventions this server follows; clients compare it with their
+ * own version. */
+#define KUBERNETES_MAJOR "1"
+#define KUBERNETES_MINOR "32"
+
 /* Sets the headers that all responses have: those of requests, and those that the HTTP server
  * makes by itself. 'cacheable': the response has a Cache-Control of its own. */
 void respond_headers(struct http_exchange *x, const char *audit_id, bool cacheable);

@@ -15,11 +15,6 @@
 
 #define AGGREGATED ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-/* The Kubernetes version whose API conventions this server follows;
- * clients compare it with their own version. */
-#define KUBERNETES_MAJOR "1"
-#define KUBERNETES_MINOR "32"
-
 static const char *const object_verbs[] = {"create", "delete", "deletecollection", "get",
                                            "list",   "patch",  "update",           "watch"};
 

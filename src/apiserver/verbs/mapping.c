@@ -10,6 +10,7 @@
 #include "base/timeutil.h"
 
 #define GROUP "user.openshift.io"
+#define MAX_HALVES 16 /* That one mapping repairs. */
 
 bool mapping_is_asked(const struct request *q)
 {
@@ -143,6 +144,36 @@ static int add_user(struct write *w, const struct cache_kind *users, const struc
     return 0;
 }
 
+/* Takes the identity away from users that list it although it names another user, or none: halves
+ * that writes of single objects left.  Users that cannot list it are not parsed.  Negative: the
+ * outcome is filled. */
+static int remove_halves(struct write *w, const struct pair *p, const struct object *owner,
+                         struct outcome *outcome)
+{
+    CLEANUP_STRBUF struct strbuf quoted = STRBUF_INIT;
+    struct cache_walk walk;
+    struct object *o;
+    struct cache_range all = {0};
+    unsigned left = MAX_HALVES;
+    int r = 0;
+    json_write_string(w->key, strlen(w->key), &quoted);
+    cache_walk_init(&walk, p->users, &all, w->server->cache.revision);
+    while (r == 0 && left && (o = cache_walk_next(&walk))) {
+        if (o == owner || o == p->user ||
+            !memmem(o->text->data, o->text->size, quoted.data, quoted.size)) {
+            continue;
+        }
+        CLEANUP(json_free) struct json *user = object_parse(o);
+        if (lists_identity(user, w->key)) {
+            remove_identity(user, w->key);
+            r = add_user(w, p->users, o, user, outcome);
+            left--;
+        }
+    }
+    cache_walk_done(&walk);
+    return r;
+}
+
 static void send(struct write *w, const struct pair *p, struct outcome *outcome)
 {
     struct blob *value = encode(w->q, p->identities, p->identity, p->identity_obj, outcome);
@@ -232,7 +263,9 @@ static void attempt_map(struct write *w, struct outcome *outcome)
             return;
         }
     }
-    send(w, &p, outcome);
+    if (remove_halves(w, &p, user, outcome) == 0) {
+        send(w, &p, outcome);
+    }
 }
 
 /* Reads the mapping that the client wants, and checks it as far as no other object is needed. */

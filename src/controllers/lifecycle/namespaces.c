@@ -12,7 +12,8 @@
 
 LOG_MODULE("namespaces");
 
-#define FINALIZER "kubernetes"
+/* Finalizers that stand for the deletion of all objects in the namespace; a Project has both. */
+static const char *const own_finalizers[] = {"kubernetes", "openshift.io/origin"};
 /* First pause while objects wait for their own finalizers; it doubles with each round. */
 #define POLL_MIN_MS 100
 #define POLL_MAX_MS 10000
@@ -112,13 +113,22 @@ static void purge_free(void *p)
     }
 }
 
+static bool is_own_finalizer(const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < ARRAY_SIZE(own_finalizers); i++) {
+        found |= streq_null(name, own_finalizers[i]);
+    }
+    return found;
+}
+
 struct json *namespaces_finalized(const struct json *ns)
 {
     const struct json *list = json_path(ns, "spec", "finalizers", NULL), *f;
     CLEANUP(json_free) struct json *rest = json_array();
     bool has = false;
     JSON_FOREACH (f, list) {
-        if (streq_null(json_get_string(f), FINALIZER)) {
+        if (is_own_finalizer(json_get_string(f))) {
             has = true;
         } else {
             json_append(rest, json_clone(f));

@@ -12,6 +12,6 @@
 
 extern const struct controller namespaces_controller;
 
-/* Pure: an owned copy of the Namespace 'ns' without the finalizer "kubernetes"; NULL: it is not
- * being deleted, or has no such finalizer. */
+/* Pure: an owned copy of the Namespace 'ns' without the finalizers "kubernetes" and
+ * "openshift.io/origin"; NULL: it is not being deleted, or has neither. */
 struct json *namespaces_finalized(const struct json *ns);

@@ -36,7 +36,7 @@ static const struct {
     {"autoscaling", ""},
     {"batch", ""},
     {"policy", ""},
-    {"networking.k8s.io", "ingresses"},
+    {"networking.k8s.io", ""},
     {"extensions", "deployments/scale replicasets/scale"},
     {"discovery.k8s.io", ""},
     {"coordination.k8s.io", ""},

@@ -165,6 +165,7 @@ struct ebpf_settings encode_settings(const struct sdn_network *n, const struct d
         .carry_vnids = sdn_plugin_has_vnids(n->plugin),
         .has_policy = n->plugin == SDN_NETWORKPOLICY,
         .compare_vnids = sdn_plugin_compares_vnids(n->plugin),
+        .metadata = n->block_metadata ? htonl(SDN_METADATA_IP) : 0,
     };
     memcpy(v.tun_mac, mac.b, sizeof v.tun_mac);
     return v;
@@ -387,6 +388,7 @@ static const enum model_cause causes[EBPF_N_CAUSES] = {
     [EBPF_EGRESS_DENIED] = MODEL_EGRESS_DENIED,
     [EBPF_INGRESS_DENIED] = MODEL_INGRESS_DENIED,
     [EBPF_FORGED_ERROR] = MODEL_FORGED_ERROR,
+    [EBPF_METADATA] = MODEL_METADATA,
     [EBPF_FIREWALL_DENIED] = MODEL_FIREWALL_DENIED,
 };
 

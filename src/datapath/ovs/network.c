@@ -24,8 +24,9 @@ static bool head_equal(const struct sdn_network *a, const struct sdn_network *b)
 {
     if (a->plugin != b->plugin || a->n_cluster != b->n_cluster || a->host_ip != b->host_ip ||
         a->vxlan_port != b->vxlan_port || a->mtu != b->mtu ||
-        a->service_by_host != b->service_by_host || !prefix_equal(a->service, b->service) ||
-        !prefix_equal(a->local, b->local) || !addresses_equal(&a->addresses, &b->addresses)) {
+        a->service_by_host != b->service_by_host || a->block_metadata != b->block_metadata ||
+        !prefix_equal(a->service, b->service) || !prefix_equal(a->local, b->local) ||
+        !addresses_equal(&a->addresses, &b->addresses)) {
         return false;
     }
     for (size_t i = 0; i < a->n_cluster; i++) {

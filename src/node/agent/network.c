@@ -36,6 +36,7 @@ static int read_cluster(struct agent *a, struct sdn_network *n, struct err *e)
         n->mtu = a->cfg->mtu;
     }
     n->service_by_host = a->cfg->proxy_userspace;
+    n->block_metadata = a->cfg->block_metadata;
     return 0;
 }
 

@@ -573,6 +573,45 @@ static void the_audit_log_has_what_was_found(void **state)
     assert_int_equal(dir_remove(dir, NULL), 0);
 }
 
+/* The versions are no other test's. */
+static void each_judgement_is_counted(void **state)
+{
+    static const char *const lines[] = {
+        "pod_security_evaluations_total{decision=\"deny\",mode=\"enforce\",policy_level="
+        "\"baseline\","
+        "policy_version=\"v1.29\",request_operation=\"create\",resource=\"pod\",subresource=\"\"} "
+        "1",
+        "pod_security_evaluations_total{decision=\"allow\",mode=\"enforce\",policy_level="
+        "\"baseline\","
+        "policy_version=\"v1.29\",request_operation=\"create\",resource=\"pod\",subresource=\"\"} "
+        "1",
+        "pod_security_evaluations_total{decision=\"deny\",mode=\"warn\",policy_level="
+        "\"restricted\","
+        "policy_version=\"future\",request_operation=\"create\",resource=\"pod\",subresource=\"\"} "
+        "1",
+    };
+    make_ns("counted",
+            "'pod-security.kubernetes.io/enforce': 'baseline', "
+            "'pod-security.kubernetes.io/enforce-version': 'v1.29', "
+            "'pod-security.kubernetes.io/warn': 'restricted', "
+            "'pod-security.kubernetes.io/warn-version': 'v1.9999'",
+            201);
+    expect("POST", NAMESPACES "/counted/pods", NULL,
+           "{'metadata': {'name': 'a'}, 'spec': {'hostNetwork': true, 'containers': [{'name': 'c', "
+           "'image': 'i'}]}}",
+           403, NULL);
+    expect("POST", NAMESPACES "/counted/pods", NULL,
+           "{'metadata': {'name': 'b'}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}",
+           201, NULL);
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "GET", "/metrics", NULL, 200);
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        if (!strstr(a.text, lines[i])) {
+            fail_msg("no line %s in %s", lines[i],
+                     strstr(a.text, "pod_security_evaluations_total"));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +629,7 @@ int main(void)
         cmocka_unit_test(many_warnings_are_cut),
         cmocka_unit_test(the_review_of_pods_is_bounded),
         cmocka_unit_test(the_audit_log_has_what_was_found),
+        cmocka_unit_test(each_judgement_is_counted),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

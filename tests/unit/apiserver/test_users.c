@@ -246,6 +246,47 @@ static void half_of_a_mapping_is_none(void **state)
     expect_mapping("ldap:h", "h2");
 }
 
+/* The user's identities as JSON; owned. */
+static char *identities_of(const char *user)
+{
+    CLEANUP_FREE char *path = xasprintf(PATH "users/%s", user);
+    CLEANUP_ANSWER struct answer a = ask_ok(h, "GET", path, NULL, 200);
+    return json_to_text(json_get(a.body, "identities"));
+}
+
+static void a_mapping_repairs_the_halves_of_its_identity(void **state)
+{
+    make_user("k1");
+    make_user("k2");
+    make_user("k3");
+    make_identity("ldap", "k");
+    make_identity("ldap", "kk");
+    put_in(
+        h, "PUT", PATH "users/k1",
+        "{'metadata': {'name': 'k1'}, 'fullName': 'ldap:k', 'identities': ['ldap:kk', 'ldap:k']}",
+        200);
+    put_in(h, "PUT", PATH "users/k3",
+           "{'metadata': {'name': 'k3'}, 'fullName': 'ldap:k', 'identities': ['ldap:kk']}", 200);
+    put_in(h, "POST", MAPPINGS, "{'identity': {'name': 'ldap:k'}, 'user': {'name': 'k2'}}", 201);
+    expect_mapping("ldap:k", "k2");
+    CLEANUP_FREE char *first = identities_of("k1"), *second = identities_of("k2");
+    CLEANUP_FREE char *third = identities_of("k3");
+    assert_string_equal(first, "[\"ldap:kk\"]");
+    assert_string_equal(second, "[\"ldap:k\"]");
+    assert_string_equal(third, "[\"ldap:kk\"]"); /* Another identity is not touched. */
+    /* Moved to another user, the halves of now go as well. */
+    put_in(h, "PUT", PATH "users/k1", "{'metadata': {'name': 'k1'}, 'identities': ['ldap:k']}",
+           200);
+    put_in(h, "PUT", MAPPINGS "/ldap:k",
+           "{'metadata': {'name': 'ldap:k'}, 'identity': {'name': 'ldap:k'}, 'user': {'name': "
+           "'k3'}}",
+           200);
+    expect_mapping("ldap:k", "k3");
+    CLEANUP_FREE char *moved = identities_of("k1"), *before = identities_of("k2");
+    assert_string_equal(moved, "null");
+    assert_string_equal(before, "null");
+}
+
 static void mappings_are_not_listed_watched_or_patched(void **state)
 {
     static const struct {
@@ -445,6 +486,7 @@ int main(void)
         T(versions_and_preconditions_of_mappings_hold),
         T(a_user_made_again_inherits_no_identity),
         T(half_of_a_mapping_is_none),
+        T(a_mapping_repairs_the_halves_of_its_identity),
         T(mappings_are_not_listed_watched_or_patched),
         T(each_user_gets_itself),
         T(a_member_has_the_rights_of_the_group_at_once),

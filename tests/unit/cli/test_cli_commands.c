@@ -3,6 +3,8 @@
  * test's, the command a child of it. */
 #include "typed.h"
 
+#include "base/mem.h"
+#include "cli/kubectl/export.h"
 #include "net/loop/process.h"
 
 #include <setjmp.h>
@@ -575,6 +577,55 @@ static void the_use_of_constraints_is_given_and_taken(void **state)
     harness_free(h);
 }
 
+/* The object as an export has it, as JSON; "-": it is not exported.  ' stands for ". */
+static char *exported(const char *text)
+{
+    CLEANUP_FREE char *copy = xstrdup(text);
+    CLEANUP(json_free) struct json *o = NULL;
+    for (char *p = copy; (p = strchr(p, '\''));) {
+        *p = '"';
+    }
+    assert_int_equal(json_parse(copy, strlen(copy), &o, NULL), 0);
+    char *out = export_strip(o) < 0 ? xstrdup("-") : json_to_text(o);
+    for (char *p = out; (p = strchr(p, '"'));) {
+        *p = '\'';
+    }
+    return out;
+}
+
+static void an_export_has_nothing_of_this_cluster(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{'kind':'ConfigMap','apiVersion':'v1','metadata':{'name':'a','namespace':'red','uid':'u',"
+         "'resourceVersion':'1','creationTimestamp':'t','generation':1,'managedFields':[],"
+         "'labels':{'a':'b'}},'data':{'k':'v'},'status':{}}",
+         "{'kind':'ConfigMap','apiVersion':'v1','metadata':{'name':'a','labels':{'a':'b'}},'data':{"
+         "'k':'v'}}"},
+        {"{'kind':'Service','apiVersion':'v1','metadata':{'name':'s'},'spec':{'clusterIP':"
+         "'172.30.0.9','clusterIPs':['172.30.0.9'],'ports':[{'port':80,'nodePort':30001}]}}",
+         "{'kind':'Service','apiVersion':'v1','metadata':{'name':'s'},'spec':{'ports':[{'port':80}]"
+         "}}"},
+        {"{'kind':'Service','apiVersion':'v1','metadata':{'name':'s'},'spec':{'clusterIP':'None'}}",
+         "{'kind':'Service','apiVersion':'v1','metadata':{'name':'s'},'spec':{'clusterIP':'None'}"
+         "}"},
+        {"{'kind':'Pod','apiVersion':'v1','metadata':{'name':'p-x','generateName':'p-'},'spec':{"
+         "'nodeName':'n1'}}",
+         "{'kind':'Pod','apiVersion':'v1','metadata':{'generateName':'p-'},'spec':{}}"},
+        {"{'kind':'ServiceAccount','apiVersion':'v1','metadata':{'name':'r'},'secrets':[{'name':"
+         "'r-token-abc'},{'name':'mine'}],'imagePullSecrets':[{'name':'r-dockercfg-abc'}]}",
+         "{'kind':'ServiceAccount','apiVersion':'v1','metadata':{'name':'r'},'secrets':[{'name':"
+         "'mine'}]}"},
+        {"{'kind':'Secret','apiVersion':'v1','metadata':{'name':'t'},'type':"
+         "'kubernetes.io/service-account-token'}",
+         "-"},
+        {"{'kind':'Pod','apiVersion':'v1','metadata':[],'spec':[]}",
+         "{'kind':'Pod','apiVersion':'v1','metadata':[],'spec':[]}"}};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_FREE char *got = exported(rows[i][0]);
+        assert_string_equal(got, rows[i][1]);
+    }
+}
+
 static void roles_are_given_and_taken(void **state)
 {
     struct harness *h = harness_new(NULL, NULL);
@@ -802,6 +853,7 @@ int main(void)
         cmocka_unit_test(projects_share_networks_when_the_master_agrees),
         cmocka_unit_test(groups_are_made_and_changed),
         cmocka_unit_test(the_use_of_constraints_is_given_and_taken),
+        cmocka_unit_test(an_export_has_nothing_of_this_cluster),
         cmocka_unit_test(roles_are_given_and_taken),
         cmocka_unit_test(reviews_tell_which_constraints_allow_the_pods_of_a_file),
     };

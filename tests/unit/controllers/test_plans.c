@@ -372,6 +372,16 @@ static void namespace_is_let_go_only_when_it_is_deleted(void **state)
     assert_json(json_path(o, "spec", "finalizers", NULL), "['a/b']");
     assert_null(namespaces_finalized(o));
     assert_null(namespaces_finalized(NULL));
+    CLEANUP(json_free)
+    struct json *project = from("{'metadata':{'name':'red','deletionTimestamp':'x'},"
+                                "'spec':{'finalizers':['openshift.io/origin','kubernetes']}}");
+    CLEANUP(json_free) struct json *free_ = namespaces_finalized(project);
+    assert_json(json_path(free_, "spec", "finalizers", NULL), "[]");
+    CLEANUP(json_free)
+    struct json *alone = from("{'metadata':{'name':'red','deletionTimestamp':'x'},"
+                              "'spec':{'finalizers':['openshift.io/origin']}}");
+    CLEANUP(json_free) struct json *gone = namespaces_finalized(alone);
+    assert_json(json_path(gone, "spec", "finalizers", NULL), "[]");
 }
 
 static void events_have_a_name_made_of_what_they_say(void **state)

@@ -25,6 +25,7 @@ static void make_network(struct cluster *c)
                                   .host_ip = HOST(1),
                                   .vxlan_port = chance(80) ? SDN_VXLAN_PORT : 4790,
                                   .refusal_meter = 1,
+                                  .block_metadata = chance(70),
                                   .mtu = 1450}};
     c->net.remotes = c->remotes;
     for (uint32_t slot = 0; slot < MAX_REMOTES; slot++) {
@@ -71,6 +72,8 @@ uint32_t some_address(const struct cluster *c)
     static const uint32_t others[] = {0,
                                       IP(8, 8, 8, 8),
                                       IP(127, 0, 0, 1),
+                                      SDN_METADATA_IP,
+                                      SDN_METADATA_IP,
                                       IP(223, 255, 255, 255),
                                       IP(224, 0, 0, 0),
                                       IP(239, 255, 255, 255),

@@ -453,7 +453,7 @@ static void mounts_are_made_below_the_agents_folder(void **state)
     assert_int_equal(umount(bpffs), 0);
     cfg.kind = "nosuch";
     assert_int_equal(datapath_make_mounts(&cfg, &e), -EINVAL);
-    assert_string_equal(e.text, "\"nosuch\" is not a datapath; there are: ovs, ebpf");
+    assert_string_equal(e.text, "\"nosuch\" is not a datapath; there are: ovs, ebpf, hostgw");
 }
 
 static void a_lost_link_of_the_node_is_made_again(void **state)

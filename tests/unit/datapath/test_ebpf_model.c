@@ -78,6 +78,7 @@ static void expect(const struct cluster *c, const struct frame *f, const struct 
         break;
     case MODEL_TUNNEL:
         strbuf_addf(out, "tunnel to %s id %u", IP4_TEXT(v->remote), v->tunnel_id);
+        memcpy(left->bytes, v->eth_dst.b, 6);
         break;
     case MODEL_ANSWER:
         if (f->entry == MODEL_FROM_TUNNEL) {

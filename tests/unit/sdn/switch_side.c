@@ -249,6 +249,8 @@ static const char *table_of(enum model_cause cause, const struct model_packet *p
         return "isolation";
     case MODEL_BACK_TO_HOST:
         return "host";
+    case MODEL_METADATA:
+        return "route";
     case MODEL_FIREWALL_DENIED:
         return "egress-firewall";
     }

@@ -267,6 +267,7 @@ static void make_cluster(struct cluster *c)
                 .host_ip = HOST(1),
                 .vxlan_port = chance(80) ? SDN_VXLAN_PORT : 4790,
                 .refusal_meter = chance(50) ? SWITCH_REFUSAL_METER : 0,
+                .block_metadata = chance(70),
                 .mtu = 1450},
     };
     c->net.remotes = c->remotes;
@@ -399,6 +400,9 @@ static uint32_t some_address(const void *cluster)
         0,
         IP(8, 8, 8, 8),
         IP(127, 0, 0, 1),
+        SDN_METADATA_IP,
+        SDN_METADATA_IP,
+        SDN_METADATA_IP,
         IP(223, 255, 255, 255),
         IP(224, 0, 0, 0),
         IP(239, 255, 255, 255),

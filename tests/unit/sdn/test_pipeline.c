@@ -322,6 +322,7 @@ static void every_drop_has_a_cause_and_every_cause_a_drop(void **state)
         for (uint32_t meter = 0; meter <= 1; meter++) {
             struct sdn_network n = network(plugin);
             n.refusal_meter = meter;
+            n.block_metadata = true;
             struct sdn_remote r = remote(2, 2, 77);
             struct pipeline_pod p = pod(2, 11, 42);
             struct of_flow_list l = {0};
@@ -349,7 +350,7 @@ static void every_drop_has_a_cause_and_every_cause_a_drop(void **state)
                                               (!of_vnids || plugin == SDN_MULTITENANT));
             }
             /* What denies a connection that there is says so to the tracker. */
-            assert_int_equal(refusing, (meter ? 7 : 0) + (policy ? 2 : 0));
+            assert_int_equal(refusing, (meter ? 8 : 0) + (policy ? 2 : 0));
             of_flow_list_done(&l);
         }
     }

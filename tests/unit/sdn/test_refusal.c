@@ -107,12 +107,13 @@ static void nothing_that_depends_on_other_pods_is_refused_aloud(void **state)
     for (enum model_cause c = 0; c < MODEL_N_CAUSES; c++) {
         aloud += refusal_code(c) >= 0;
     }
-    assert_int_equal(aloud, 4);
+    assert_int_equal(aloud, 5);
     assert_int_equal(refusal_code(MODEL_NO_SUCH_NODE), 1);
     assert_int_equal(refusal_code(MODEL_SERVICE_NOT_AVAILABLE), 3);
     assert_int_equal(refusal_code(MODEL_SERVICE_NO_ENDPOINTS), 3);
     assert_int_equal(refusal_code(MODEL_SERVICE_FOREIGN), -1);
     assert_int_equal(refusal_code(MODEL_FORGED_TUNNEL), 13);
+    assert_int_equal(refusal_code(MODEL_METADATA), 13);
     assert_int_equal(refusal_code(MODEL_NO_SUCH_POD), -1);
     assert_int_equal(refusal_code(MODEL_VNID_MISMATCH), -1);
 }

@@ -21,6 +21,17 @@ char terms[] SEC("license") = "Apache-2.0";
 
 /* ---- IP ---- */
 
+/* A host with a fixed VNID may have nothing but a tunnel device, which accepts frames to its own
+ * MAC: the one that follows from the address. */
+INLINE int name_receiver(struct packet_ctx *ctx)
+{
+    __u8 mac[ETH_ALEN];
+    mac_of(ctx->pkt->ip.daddr, mac);
+    int r = set_destination(ctx, mac);
+    copy_mac(ctx->pkt->eth.h_dest, mac);
+    return r;
+}
+
 /* Requires a source that was checked, its VNID, and the final destination. */
 INLINE int route(struct packet_ctx *ctx, __u32 vnid)
 {
@@ -36,8 +47,13 @@ INLINE int route(struct packet_ctx *ctx, __u32 vnid)
     if (LIKELY(pod)) {
         return deliver(ctx, pod, vnid);
     }
-    if (!r && ctx->entry == FROM_POD && firewall_denies(ctx, vnid)) {
-        return DROPPED(EBPF_FIREWALL_DENIED);
+    if (!r && ctx->entry == FROM_POD) {
+        if (is_blocked_metadata(ctx)) {
+            return REFUSED(EBPF_METADATA, PROHIBITED);
+        }
+        if (firewall_denies(ctx, vnid)) {
+            return DROPPED(EBPF_FIREWALL_DENIED);
+        }
     }
     if (!r || r->kind == EBPF_GATEWAY) {
         return to_host(ctx);
@@ -45,6 +61,9 @@ INLINE int route(struct packet_ctx *ctx, __u32 vnid)
     if (r->kind == EBPF_REMOTE) {
         __u32 id = r->has_fixed ? r->fixed_vnid : vnid;
         end_policy(ctx);
+        if (UNLIKELY(r->has_fixed) && name_receiver(ctx) < 0) {
+            return TC_ACT_SHOT;
+        }
         record_verdict(ctx, EBPF_TUNNEL, 0, r->vtep, id);
         int sent = send_direct(ctx, r, id);
         return sent >= 0 ? sent : send_by_tunnel(ctx, r->vtep, id);

@@ -22,13 +22,23 @@ struct {
     __type(value, __u32);
 } tenet_fw_blocks SEC(".maps");
 
+INLINE int is_dns(const struct packet_meta *p)
+{
+    return p->has_ports && p->dst_port == bpf_htons(DNS_PORT) &&
+           (p->ip.protocol == IPPROTO_TCP || p->ip.protocol == IPPROTO_UDP);
+}
+
+INLINE int is_blocked_metadata(const struct packet_ctx *ctx)
+{
+    __be32 blocked = ctx->settings->metadata;
+    return UNLIKELY(blocked && ctx->pkt->ip.daddr == blocked) && !is_dns(ctx->pkt);
+}
+
 /* Whether the firewall of this VNID denies the packet's destination, which is outside. */
 INLINE int firewall_denies(const struct packet_ctx *ctx, __u32 vnid)
 {
     const struct packet_meta *p = ctx->pkt;
-    if (UNLIKELY(p->ip.daddr == ctx->settings->host && p->has_ports &&
-                 p->dst_port == bpf_htons(DNS_PORT) &&
-                 (p->ip.protocol == IPPROTO_TCP || p->ip.protocol == IPPROTO_UDP))) {
+    if (UNLIKELY(p->ip.daddr == ctx->settings->host && is_dns(p))) {
         return 0; /* DNS of this node. */
     }
     if (UNLIKELY(ctx->settings->firewalls_closed)) {

@@ -404,6 +404,7 @@ struct ebpf_settings {
     __u32 watch_second; /* Changes each second while flows are watched. */
     /* A firewall does not fit into EBPF_FIREWALLS: nothing of pods leaves the cluster. */
     __u32 firewalls_closed;
+    __be32 metadata; /* Pods do not reach this address, except its DNS; 0: none is blocked. */
 };
 
 /* Verdicts of packets, for a watcher: one event per flow, which is packets of one origin with
@@ -471,6 +472,7 @@ enum ebpf_cause {
     EBPF_INGRESS_DENIED,
     EBPF_FORGED_ERROR,
     EBPF_FIREWALL_DENIED,
+    EBPF_METADATA,
     EBPF_N_CAUSES,
     /* Counters after those: ICMP errors sent about drops, and errors not sent because of the
      * pod's limit. */
