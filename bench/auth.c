@@ -4,15 +4,19 @@
  *
  * An API server in this process has the roles of every cluster, and in each project a binding of
  * another user; one user has a binding in ten of them.  Requests come over HTTPS, one after
- * another, in turns by a token and by a certificate, so that both meet the same machine.
+ * another, in turns by a token and by a certificate, so that both meet the same machine.  Then a
+ * hundred wrong passwords a second come in from many names, against hashes of bcrypt, beside gets
+ * by the certificate; these are compared with gets alone.
  *
  *     bench_auth [QUESTIONS] [BINDINGS] [REQUESTS]          default: 200000, 10000 and 5000 */
 #include "measure.h"
+#include "preload.h"
 
 #include "apiserver/access/authz.h"
 #include "apiserver/access/visible.h"
 #include "apiserver/oauth/oauth.h"
 #include "apiserver/request/server_priv.h"
+#include "base/base64.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/timeutil.h"
@@ -28,24 +32,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_MS 120000
 #define DAY_MS INT64_C(86400000)
 #define TURN 50 /* Requests in a row by one credential. */
 #define OWN_PROJECTS 10
-#define RBAC "rbac.authorization.k8s.io/"
 #define USER "user7"
+#define ADMITS_ALL "\"AllowAllPasswordIdentityProvider\""
 
 struct world {
-    struct loop *loop;
-    struct store *store;
+    struct preload preload;
     struct apiserver *apiserver;
     struct http_server *http;
     struct pki_ca *ca;
     struct tls_context *tls;
     struct http_client *by_token, *by_certificate, *by_password;
-    size_t sent, stored;
     bool ready, done;
-    int status;
+    int status, port;
 };
 
 static void fail(const char *what, const char *why)
@@ -54,47 +55,7 @@ static void fail(const char *what, const char *why)
     exit(1);
 }
 
-static void await(struct world *w, const char *what, bool *flag)
-{
-    if (loop_run_until(w->loop, flag, WAIT_MS) < 0) {
-        fail(what, "waited in vain");
-    }
-}
-
 /* ---- objects ---- */
-
-static void on_stored(void *ctx, int error, uint64_t revision)
-{
-    struct world *w = ctx;
-    if (error < 0) {
-        fail("the store", strerror(-error));
-    }
-    w->done = ++w->stored == w->sent;
-}
-
-static void put(struct world *w, const char *plural, const char *ns, const char *text)
-{
-    CLEANUP(json_free) struct json *o = NULL;
-    if (json_parse(text, strlen(text), &o, NULL) < 0) {
-        abort();
-    }
-    CLEANUP_FREE char *key = xasprintf("/registry/%s/%s%s%s", plural, ns, *ns ? "/" : "",
-                                       json_path_string(o, "metadata", "name", NULL));
-    CLEANUP(blob_unref) struct blob *value = blob_new(text, strlen(text));
-    w->sent++;
-    w->done = false;
-    store_put(w->store, key, value, STORE_ABSENT, on_stored, w);
-}
-
-static void put_all(struct world *w, const char *plural, struct json *list)
-{
-    const struct json *o;
-    JSON_FOREACH (o, list) {
-        CLEANUP_FREE char *text = json_to_text(o);
-        put(w, plural, "", text);
-    }
-    json_free(list);
-}
 
 /* A project, and the binding of its user. */
 static void put_project(struct world *w, size_t i)
@@ -110,8 +71,8 @@ static void put_project(struct world *w, size_t i)
         "view\"},\"subjects\":[{"
         "\"kind\":\"User\",\"apiGroup\":\"rbac.authorization.k8s.io\",\"name\":\"%s\"}]}",
         ns, user);
-    put(w, "namespaces", "", project);
-    put(w, RBAC "rolebindings", ns, binding);
+    preload_put(&w->preload, "namespaces", "", project);
+    preload_put(&w->preload, PRELOAD_RBAC "rolebindings", ns, binding);
 }
 
 /* Makes the user and a token; 'token' gets its text. */
@@ -127,10 +88,11 @@ static void put_token(struct world *w, char token[OAUTH_TOKEN_TEXT_SIZE])
         "\"name\":\"%s\",\"creationTimestamp\":\"2020-01-01T00:00:00Z\"},\"clientName\":\"c\","
         "\"userName\":\"" USER "\",\"userUID\":\"u\",\"scopes\":[\"user:full\"]}",
         name);
-    put(w, "user.openshift.io/users", "",
+    preload_put(
+        &w->preload, "user.openshift.io/users", "",
         "{\"kind\":\"User\",\"apiVersion\":\"user.openshift.io/v1\",\"metadata\":{\"name\":\"" USER
         "\",\"uid\":\"u\"}}");
-    put(w, "oauth.openshift.io/oauthaccesstokens", "", text);
+    preload_put(&w->preload, "oauth.openshift.io/oauthaccesstokens", "", text);
 }
 
 /* ---- the server ---- */
@@ -197,7 +159,7 @@ static struct http_client *client_new(struct world *w, int port, const struct pk
     struct http_client_config cfg = {.url = url, .tls = &tls};
     struct http_client *c;
     struct err e = {0};
-    if (http_client_new(w->loop, &cfg, &c, &e) < 0) {
+    if (http_client_new(w->preload.loop, &cfg, &c, &e) < 0) {
         fail("a client", e.text);
     }
     return c;
@@ -216,12 +178,13 @@ static void clients_open(struct world *w, int port, const char *token)
     pki_pair_done(&p);
 }
 
-/* The OAuth server, with a provider that admits everybody. */
-static void oauth_open(struct world *w, int port)
+/* The OAuth server with one provider, of which 'provider' is the end of the JSON. */
+static void oauth_open(struct world *w, int port, const char *provider)
 {
-    static const char text[] =
+    CLEANUP_FREE char *text = xasprintf(
         "[{\"name\":\"all\",\"challenge\":true,\"login\":true,\"mappingMethod\":\"claim\","
-        "\"provider\":{\"apiVersion\":\"v1\",\"kind\":\"AllowAllPasswordIdentityProvider\"}}]";
+        "\"provider\":{\"apiVersion\":\"v1\",\"kind\":%s}}]",
+        provider);
     CLEANUP(json_free) struct json *given = NULL;
     CLEANUP(json_free) struct json *providers = NULL;
     CLEANUP_FREE char *url = xasprintf("https://127.0.0.1:%d", port);
@@ -242,30 +205,28 @@ static void oauth_open(struct world *w, int port)
 
 static void world_open(struct world *w, size_t projects)
 {
-    static const struct store_config memory = {.backend = "memory"};
     static const struct apiserver_security security = {.anonymous = true};
     char token[OAUTH_TOKEN_TEXT_SIZE];
-    struct err e = {0};
-    *w = (struct world){.loop = loop_new()};
-    if (store_open(w->loop, &memory, &w->store, &e) < 0) {
-        fail("the store", e.text);
-    }
+    *w = (struct world){.ready = false};
+    preload_open(&w->preload);
     w->apiserver = apiserver_new(
-        w->loop, w->store,
+        w->preload.loop, w->preload.store,
         &(struct apiserver_config){.security = &security, .ready = on_ready, .ctx = w});
-    await(w, "the API server", &w->ready);
-    put_all(w, RBAC "clusterroles", default_cluster_roles());
-    put_all(w, RBAC "clusterrolebindings", default_cluster_role_bindings(SDN_MULTITENANT));
+    preload_await(&w->preload, "the API server", &w->ready);
+    preload_put_all(&w->preload, PRELOAD_RBAC "clusterroles", default_cluster_roles());
+    preload_put_all(&w->preload, PRELOAD_RBAC "clusterrolebindings",
+                    default_cluster_role_bindings(SDN_MULTITENANT));
     for (size_t i = 0; i < projects; i++) {
         put_project(w, i);
     }
     put_token(w, token);
-    await(w, "the objects", &w->done);
+    preload_settle(&w->preload);
     w->ca = pki_ca_new(time_wall_ms(), time_wall_ms() + DAY_MS);
-    w->http = http_server_new(w->loop, NULL, apiserver_handle, w->apiserver);
+    w->http = http_server_new(w->preload.loop, NULL, apiserver_handle, w->apiserver);
     int port = listen_tls(w);
     clients_open(w, port, token);
-    oauth_open(w, port);
+    oauth_open(w, port, ADMITS_ALL);
+    w->port = port;
 }
 
 static void set_flag(void *ctx)
@@ -280,14 +241,14 @@ static void world_close(struct world *w)
     http_client_free(w->by_certificate);
     http_client_free(w->by_password);
     apiserver_shutdown(w->apiserver);
-    http_server_shutdown(w->http, WAIT_MS, set_flag, &done);
-    await(w, "the end", &done);
-    store_close(w->store);
+    http_server_shutdown(w->http, PRELOAD_WAIT_MS, set_flag, &done);
+    preload_await(&w->preload, "the end", &done);
+    store_close(w->preload.store);
     http_server_free(w->http);
     apiserver_free(w->apiserver);
     tls_context_free(w->tls);
     pki_ca_free(w->ca);
-    loop_free(w->loop);
+    loop_free(w->preload.loop);
 }
 
 /* ---- measurements ---- */
@@ -308,7 +269,7 @@ static double ask(struct world *w, struct http_client *c, const char *path, int 
     uint64_t start = time_mono_ns();
     w->done = false;
     (void) http_call(c, "GET", path, NULL, NULL, NULL, 0, answered, w);
-    await(w, path, &w->done);
+    preload_await(&w->preload, path, &w->done);
     if (w->status != want) {
         CLEANUP_FREE char *status = xasprintf("%d instead of %d", w->status, want);
         fail(path, status);
@@ -399,14 +360,14 @@ static void measure_logins(struct world *w, size_t n)
 {
     static const char path[] =
         "/oauth/authorize?client_id=openshift-challenging-client&response_type=token";
-    uint64_t give_up = time_mono_ms() + WAIT_MS;
+    uint64_t give_up = time_mono_ms() + PRELOAD_WAIT_MS;
     bool never = false;
     /* The server makes its clients and keys first. */
     while (w->status != 302 && time_mono_ms() < give_up) {
         w->done = false;
         (void) http_call(w->by_password, "GET", path, NULL, NULL, NULL, 0, answered, w);
-        await(w, "the first login", &w->done);
-        (void) loop_run_until(w->loop, &never, 10);
+        preload_await(&w->preload, "the first login", &w->done);
+        (void) loop_run_until(w->preload.loop, &never, 10);
     }
     uint64_t start = time_mono_ns();
     for (size_t i = 0; i < n; i++) {
@@ -415,6 +376,101 @@ static void measure_logins(struct world *w, size_t n)
     double rate = (double) n / measure_ms_since(start) * 1e3;
     printf("%.0f logins a second, one after another, each with a new token\n", rate);
     measure_result("logins a second", rate, "/s", NULL, 0);
+}
+
+/* ---- wrong passwords ---- */
+
+enum { FLOOD_CLIENTS = 8, FLOOD_EVERY_MS = 10, GETS = 3000 };
+
+/* Logins with wrong passwords, a hundred a second. */
+struct flood {
+    struct world *w;
+    struct http_client *clients[FLOOD_CLIENTS];
+    struct loop_timer *timer;
+    size_t sent, answered;
+};
+
+static void refused(void *ctx, const struct http_result *r)
+{
+    struct flood *flood = ctx;
+    if (r->status == 302) {
+        fail("a wrong password", "it logged in");
+    }
+    flood->answered++;
+}
+
+static void guess(void *ctx)
+{
+    static const char path[] =
+        "/oauth/authorize?client_id=openshift-challenging-client&response_type=token";
+    struct flood *flood = ctx;
+    CLEANUP_FREE char *pair = xasprintf("person%zu:wrong", flood->sent);
+    CLEANUP_STRBUF struct strbuf line = STRBUF_INIT;
+    strbuf_adds(&line, "Authorization: Basic ");
+    base64_encode(pair, strlen(pair), &line);
+    strbuf_adds(&line, "\r\nX-CSRF-Token: 1\r\n");
+    (void) http_call_with(flood->clients[flood->sent++ % FLOOD_CLIENTS], "GET", path, NULL, NULL,
+                          line.data, NULL, 0, refused, flood);
+    loop_timer_arm(flood->timer, FLOOD_EVERY_MS);
+}
+
+static void flood_begin(struct world *w, struct flood *flood)
+{
+    *flood = (struct flood){.w = w};
+    for (size_t i = 0; i < FLOOD_CLIENTS; i++) {
+        flood->clients[i] = client_new(w, w->port, NULL);
+    }
+    flood->timer = loop_timer_new(w->preload.loop, guess, flood);
+    loop_timer_arm(flood->timer, FLOOD_EVERY_MS);
+}
+
+static void flood_end(struct flood *flood)
+{
+    loop_timer_free(flood->timer);
+    for (size_t i = 0; i < FLOOD_CLIENTS; i++) {
+        http_client_free(flood->clients[i]);
+    }
+}
+
+/* The time within which 99 of 100 gets are answered, one every millisecond. */
+static double measure_gets(struct world *w)
+{
+    CLEANUP_FREE double *us = xcalloc(GETS, sizeof *us);
+    bool never = false;
+    for (size_t i = 0; i < GETS; i++) {
+        us[i] = ask(w, w->by_certificate, "/api/v1/namespaces/project0", 200);
+        (void) loop_run_until(w->preload.loop, &never, 1);
+    }
+    return measure_quantile(us, GETS, 0.99);
+}
+
+static void measure_flood(struct world *w)
+{
+    /* A password of nobody: the hash is of 2^10 rounds, as htpasswd -B makes by default or more. */
+    static const char people[] =
+        "person0:$2y$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy\n";
+    char dir[] = "/tmp/tenet-bench-XXXXXX";
+    struct flood flood;
+    if (!mkdtemp(dir)) {
+        fail(dir, strerror(errno));
+    }
+    write_in(dir, "people", people);
+    CLEANUP_FREE char *provider =
+        xasprintf("\"HTPasswdPasswordIdentityProvider\",\"file\":\"%s/people\"", dir);
+    oauth_open(w, w->port, provider);
+    double alone = measure_gets(w);
+    flood_begin(w, &flood);
+    double beside = measure_gets(w);
+    printf("a get: p99 %.1f us alone, %.1f us beside wrong passwords (%zu sent, %zu answered)\n",
+           alone, beside, flood.sent, flood.answered);
+    if (!flood.answered) {
+        fail("the wrong passwords", "none was answered");
+    }
+    measure_result("a get beside 100 wrong passwords a second, p99", beside, "us", "without them",
+                   alone);
+    flood_end(&flood);
+    oauth_open(w, w->port, ADMITS_ALL); /* The file is not read again. */
+    (void) dir_remove(dir, NULL);
 }
 
 int main(int argc, char **argv)
@@ -430,6 +486,7 @@ int main(int argc, char **argv)
     measure_requests(&w, requests);
     measure_visible(&w, projects);
     measure_logins(&w, requests / 5 + 1);
+    measure_flood(&w);
     world_close(&w);
     return 0;
 }

@@ -8,6 +8,7 @@
  *
  *     bench_scc [QUESTIONS] [BINDINGS]          default: 20000 and 10000 */
 #include "measure.h"
+#include "preload.h"
 
 #include "apiserver/admission/scc_decide.h"
 #include "apiserver/request/server_priv.h"
@@ -20,8 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_MS 120000
-#define RBAC "rbac.authorization.k8s.io/"
 #define BOUND "bench-binding-%zu"
 
 static const char namespace[] =
@@ -45,46 +44,10 @@ static const char pod_text[] =
     "{\"name\":\"m\",\"configMap\":{\"name\":\"m\"}}]}}";
 
 struct world {
-    struct loop *loop;
-    struct store *store;
+    struct preload preload;
     struct apiserver *apiserver;
-    size_t sent, stored;
-    bool ready, done;
+    bool ready;
 };
-
-static void on_stored(void *ctx, int error, uint64_t revision)
-{
-    struct world *w = ctx;
-    if (error < 0) {
-        fprintf(stderr, "bench_scc: the store: %s\n", strerror(-error));
-        exit(1);
-    }
-    w->done = ++w->stored == w->sent;
-}
-
-static void put(struct world *w, const char *plural, const char *ns, const char *text)
-{
-    CLEANUP(json_free) struct json *o = NULL;
-    if (json_parse(text, strlen(text), &o, NULL) < 0) {
-        abort();
-    }
-    CLEANUP_FREE char *key = xasprintf("/registry/%s/%s%s%s", plural, ns, *ns ? "/" : "",
-                                       json_path_string(o, "metadata", "name", NULL));
-    CLEANUP(blob_unref) struct blob *value = blob_new(text, strlen(text));
-    w->sent++;
-    w->done = false;
-    store_put(w->store, key, value, STORE_ABSENT, on_stored, w);
-}
-
-static void put_all(struct world *w, const char *plural, struct json *list)
-{
-    const struct json *o;
-    JSON_FOREACH (o, list) {
-        CLEANUP_FREE char *text = json_to_text(o);
-        put(w, plural, "", text);
-    }
-    json_free(list);
-}
 
 static void put_bindings(struct world *w, size_t n)
 {
@@ -97,7 +60,7 @@ static void put_bindings(struct world *w, size_t n)
             "\"subjects\":[{"
             "\"kind\":\"User\",\"apiGroup\":\"rbac.authorization.k8s.io\",\"name\":\"user%zu\"}]}",
             i, i);
-        put(w, RBAC "rolebindings", "red", text);
+        preload_put(&w->preload, PRELOAD_RBAC "rolebindings", "red", text);
     }
 }
 
@@ -106,42 +69,31 @@ static void on_ready(void *ctx)
     ((struct world *) ctx)->ready = true;
 }
 
-static void await(struct world *w, bool *what)
-{
-    if (loop_run_until(w->loop, what, WAIT_MS) < 0) {
-        fputs("bench_scc: waited in vain\n", stderr);
-        exit(1);
-    }
-}
-
 static void world_open(struct world *w, size_t bindings)
 {
-    static const struct store_config memory = {.backend = "memory"};
     static const struct apiserver_security security = {.loopback_token = "bench"};
-    struct err e = {0};
-    *w = (struct world){.loop = loop_new()};
-    if (store_open(w->loop, &memory, &w->store, &e) < 0) {
-        fprintf(stderr, "bench_scc: %s\n", e.text);
-        exit(1);
-    }
+    *w = (struct world){.ready = false};
+    preload_open(&w->preload);
     w->apiserver = apiserver_new(
-        w->loop, w->store,
+        w->preload.loop, w->preload.store,
         &(struct apiserver_config){.security = &security, .ready = on_ready, .ctx = w});
-    await(w, &w->ready);
-    put(w, "namespaces", "", namespace);
-    put_all(w, "security.openshift.io/securitycontextconstraints", default_sccs());
-    put_all(w, RBAC "clusterroles", default_cluster_roles());
-    put_all(w, RBAC "clusterrolebindings", default_cluster_role_bindings(SDN_MULTITENANT));
+    preload_await(&w->preload, "the API server", &w->ready);
+    preload_put(&w->preload, "namespaces", "", namespace);
+    preload_put_all(&w->preload, "security.openshift.io/securitycontextconstraints",
+                    default_sccs());
+    preload_put_all(&w->preload, PRELOAD_RBAC "clusterroles", default_cluster_roles());
+    preload_put_all(&w->preload, PRELOAD_RBAC "clusterrolebindings",
+                    default_cluster_role_bindings(SDN_MULTITENANT));
     put_bindings(w, bindings);
-    await(w, &w->done);
+    preload_settle(&w->preload);
 }
 
 static void world_close(struct world *w)
 {
     apiserver_shutdown(w->apiserver);
-    store_close(w->store);
+    store_close(w->preload.store);
     apiserver_free(w->apiserver);
-    loop_free(w->loop);
+    loop_free(w->preload.loop);
 }
 
 static void ask(struct world *w, const struct json *project, const struct user_info *user,

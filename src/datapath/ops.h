@@ -99,9 +99,9 @@ struct datapath_ops {
      * policy_want_table). Changes that a policy_compile hands out are in place no later than any
      * later request. The caller ends it by policy_leave or policy_free, before 'close'. */
     void (*set_policy)(struct datapath *dp, struct policy *p);
-    /* Sets the egress firewall of the pods with a VNID: which destinations outside the cluster their
-     * packets may have, by the longest prefix; 'n' 0: all.  The blocks are sorted by address and
-     * length.  In place no later than any later request.  All firewalls are set before the first
+    /* Sets the egress firewall of the pods with a VNID: which destinations outside the cluster
+     * their packets may have, by the longest prefix; 'n' 0: all.  The blocks are sorted by address
+     * and length.  In place no later than any later request.  All firewalls are set before the first
      * set_network; those of an earlier agent process that are not set again end then. */
     void (*set_firewall)(struct datapath *dp, uint32_t vnid, const struct firewall_block *blocks,
                          size_t n);

@@ -19,6 +19,6 @@ struct dns_addresses {
 int dns_addresses_read(const uint8_t *message, size_t size, struct dns_addresses *ret,
                        struct err *e);
 
-/* How long the addresses of a name are used before it is looked up again, from the TTL, as OpenShift
- * does it: below 30 s the TTL, from 30 min on 30 min, else 30 s.  A TTL of 0 counts as 1 s. */
+/* How long the addresses of a name are used before it is looked up again, from the TTL, as
+ * OpenShift does it: below 30 s the TTL, from 30 min on 30 min, else 30 s.  A TTL of 0 counts as 1 s. */
 uint32_t dns_addresses_refresh_s(uint32_t ttl_s);

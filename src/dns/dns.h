@@ -28,9 +28,9 @@ DEFINE_CLEANUP(struct dns *, dns_free)
 struct dns_zone *dns_zone_of(struct dns *d); /* For setting pods and networks. */
 /* Services come from 'w', which must live longer. */
 void dns_follow(struct dns *d, struct services_watch *w);
-/* Asks the other name servers for the IPv4 addresses of a name outside the cluster.   'fn' is called once, never from
- * within this call, unless an error is returned: those of dns_forwarder_ask, -EINVAL: it is no
- * name. */
+/* Asks the other name servers for the IPv4 addresses of a name outside the cluster.  'fn' is called
+ * once, never from within this call, unless an error is returned: those of dns_forwarder_ask,
+ * -EINVAL: it is no name. */
 int dns_ask(struct dns *d, const char *name, dns_forwarder_fn *fn, void *ctx);
 void dns_forget(struct dns *d, void *ctx); /* 'fn' is not called for 'ctx' any more. */
 /* The answer to the same question that is fresh now; the caller owns its message.  False: none. */

@@ -98,12 +98,14 @@ def test_ansible_okd(master, tmp_path):
                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "dev"}]}
     project = {"apiVersion": "project.openshift.io/v1", "kind": "Project", "metadata": {"name": "red"}}
+    requested = {**project, "metadata": {"name": "orange", "annotations": {"openshift.io/display-name": "Orange"}}}
     # Ansible masks the password wherever it occurs in a result: a short one would spoil the token.
     done = play(tmp_path, [
         {"name": "login", "community.okd.openshift_auth": {**at, "username": "boss", "password": "long-password"},
          "register": "login"},
-        # community.okd.k8s would make a ProjectRequest of it.
         {"name": "project", "kubernetes.core.k8s": {**key, "definition": project}},
+        # This module makes a ProjectRequest of a Project that is not there, which does not take its annotations; then it patches.
+        *({"name": name, "community.okd.k8s": {**key, "definition": requested}} for name in ("request", "annotate", "no change")),
         {"name": "group", "community.okd.k8s": {**key, "definition": group}},
         {"name": "binding", "community.okd.k8s": {**key, "definition": binding}},
         {"name": "again", "community.okd.k8s": {**key, "definition": binding}},
@@ -112,6 +114,9 @@ def test_ansible_okd(master, tmp_path):
         {"name": "logout", "community.okd.openshift_auth": {**key, "state": "absent"}}])
     assert [f"{r.get('msg')} {r.get('module_stderr')}" for r in done.values() if r.get("failed")] == []
     assert [done[n]["changed"] for n in ("project", "group", "binding", "again")] == [True, True, True, False]
+    assert [done[n]["changed"] for n in ("request", "annotate", "no change")] == [True, True, False]
+    notes = master.admin("GET", "/api/v1/namespaces/orange")["metadata"]["annotations"]
+    assert (notes["openshift.io/requester"], notes["openshift.io/display-name"]) == ("boss", "Orange"), notes
     assert done["scc"]["resources"][0]["metadata"]["name"] == "restricted"
     assert done["login"]["openshift_auth"]["username"] == "boss"
     token = done["login"]["openshift_auth"]["api_key"]

@@ -360,6 +360,60 @@ static void clients_are_known_by_their_certificates(void **state)
     bench_free(b);
 }
 
+/* With and without an authority of users beside that of proxies. */
+static void a_certificate_of_a_proxy_names_no_user(void **state)
+{
+    static const char *const groups[] = {"system:masters"};
+    CLEANUP_PAIR struct pki_pair own = issue(ca, for_loopback);
+    CLEANUP_PAIR struct pki_pair proxy =
+        issue(other_ca, (struct pki_request){.cn = "proxy", .o = groups, .n_o = 1});
+    CLEANUP_PAIR struct pki_pair user = issue(ca, (struct pki_request){.cn = "jane"});
+    CLEANUP_FREE char *cert = in_dir("s.crt"), *key = in_dir("s.key"), *users = in_dir("c.crt");
+    char digest[TLS_AUTHORITY_SIZE];
+    tls_authority_digest(pki_ca_pem(other_ca), digest);
+    write_file("s.crt", own.cert);
+    write_file("s.key", own.key);
+    write_file("c.crt", pki_ca_pem(ca));
+    for (int with_users = 0; with_users < 2; with_users++) {
+        const char *const proxies[] = {pki_ca_pem(other_ca), NULL};
+        struct tls_server_config cfg = {.cert_file = cert,
+                                        .key_file = key,
+                                        .client_ca_file = with_users ? users : NULL,
+                                        .proxy_cas = proxies};
+        struct tls_context *t = NULL;
+        assert_int_equal(tls_server_new(&cfg, &t, NULL), 0);
+        struct bench *b = bench_new_tls(NULL, t);
+        CLEANUP_GOT struct got g = GOT;
+        struct http_client *c = client(
+            b, "127.0.0.1", (struct tls_client_config){.cert = proxy.cert, .key = proxy.key});
+        call(b, c, "/cert", &g);
+        assert_string_equal(g.text, "1 -");
+        g.done = false;
+        struct http_call *going = http_call(c, "GET", "/hold", NULL, NULL, NULL, 0, got_result, &g);
+        WAIT_POINTER(b, b->held);
+        assert_string_equal(http_peer_proxy(b->held)->cn, "proxy");
+        assert_string_equal(http_peer_proxy(b->held)->authority, digest);
+        assert_null(http_peer_cert(b->held));
+        http_call_cancel(going);
+        bench_run_for(b, 20);
+        http_client_free(c);
+        c = client(b, "127.0.0.1", (struct tls_client_config){.cert = user.cert, .key = user.key});
+        call(b, c, "/cert", &g);
+        assert_int_equal(g.error, with_users ? 0 : -EKEYREJECTED);
+        assert_true(!with_users || streq(g.text, "1 jane"));
+        http_client_free(c);
+        bench_free(b);
+    }
+    /* An authority of both would make users of proxies, or the other way round. */
+    const char *const both[] = {pki_ca_pem(ca), NULL};
+    struct tls_server_config cfg = {
+        .cert_file = cert, .key_file = key, .client_ca_file = users, .proxy_cas = both};
+    struct tls_context *t = NULL;
+    struct err e = {0};
+    assert_int_equal(tls_server_new(&cfg, &t, &e), -EINVAL);
+    assert_non_null(strstr(e.text, "is also one of users"));
+}
+
 static void bad_client_certificates_end_the_connection(void **state)
 {
     const struct {
@@ -564,6 +618,7 @@ int main(void)
         cmocka_unit_test(a_stream_whose_client_does_not_read_is_cut),
         cmocka_unit_test(bad_server_certificates_are_refused),
         cmocka_unit_test(clients_are_known_by_their_certificates),
+        cmocka_unit_test(a_certificate_of_a_proxy_names_no_user),
         cmocka_unit_test(bad_client_certificates_end_the_connection),
         cmocka_unit_test(a_plain_client_is_told_so),
         cmocka_unit_test(a_plain_server_is_recognized),
