@@ -203,6 +203,7 @@ static void finish(struct driver *d)
     d->silent = 0;
     d->resync = false;
     d->state.why[0] = '\0';
+    loop_timer_arm(d->dying, RETRY_MS); /* Servers that an earlier connection was deleting. */
     if (!driver_is_current(d, d->running) && d->begun) {
         driver_reload_soon(d);
     }
