@@ -278,7 +278,7 @@ static void resolve_named_certs(struct json *list, const char *dir)
     for (size_t i = 0; i < json_count(list); i++) {
         for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
             const char *file = json_get_text(json_at(list, i), keys[k]);
-            if (*file != '/') {
+            if (*file && *file != '/') {
                 json_set(json_at(list, i), keys[k], json_stringf("%s/%s", dir, file));
             }
         }

@@ -119,12 +119,13 @@ def test_wrong_values_are_refused_by_name(tmp_path):
             ({"cipherSuites": ["TLS_RSA_WITH_AES_128_CBC_SHA"]}, 'servingInfo.cipherSuites: "TLS_RSA_WITH_AES_128_CBC_SHA" is no'),
             ({"cipherSuites": ""}, "servingInfo.cipherSuites: "),
             ({"cipherSuites": GCM256, "minTLSVersion": "VersionTLS13"}, "servingInfo.cipherSuites: has none of TLS 1.3"),
-            ({"namedCertificates": [{"certFile": "a"}]}, "servingInfo.namedCertificates: [0].keyFile: must be given"),
-            ({"namedCertificates": [{**pair, "name": "a"}]}, "servingInfo.namedCertificates: [0].name: unknown key"),
-            ({"namedCertificates": [{**pair, "names": ["a b"]}]}, 'servingInfo.namedCertificates: [0].names[0]: "a b" is no DNS name'),
+            ({"namedCertificates": [{"certFile": "a"}]}, "servingInfo.namedCertificates[0].keyFile: must be given"),
+            ({"namedCertificates": ["a"]}, "servingInfo.namedCertificates[0]: must have"),
+            ({"namedCertificates": [{**pair, "name": "a"}]}, "servingInfo.namedCertificates[0].name: unknown key"),
+            ({"namedCertificates": [{**pair, "names": ["a b"]}]}, 'servingInfo.namedCertificates[0].names[0]: "a b" is no DNS name'),
             ({"namedCertificates": [{**pair, "names": ["*.*.a"]}]}, "is no DNS name"),
             ({"namedCertificates": [{**pair, "names": ["a", "b"]}, {**pair, "names": ["c", "a"]}]},
-             'servingInfo.namedCertificates: [1].names[1]: "a" is there twice'),
+             'servingInfo.namedCertificates[1].names[1]: "a" is there twice'),
             ({"tls": "off", "namedCertificates": [pair]}, "servingInfo.namedCertificates: needs HTTPS")]:
         said = check(tmp_path, {"servingInfo": {"tls": "auto", **serving}})
         assert text in said, (text, said)
