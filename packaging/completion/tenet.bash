@@ -53,10 +53,10 @@ _tenet_expand() {
 _tenet() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} words="" options="" values=""
-    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
+    local kinds="componentstatuses configmaps endpoints events limitranges namespaces nodes persistentvolumes persistentvolumeclaims pods podtemplates replicationcontrollers resourcequotas secrets services serviceaccounts clusternetworks hostsubnets netnamespaces egressnetworkpolicies leases endpointslices projects users identities groups oauthclients oauthaccesstokens oauthauthorizetokens oauthclientauthorizations useroauthaccesstokens clusterresourcequotas appliedclusterresourcequotas customresourcedefinitions controllerrevisions daemonsets deployments replicasets statefulsets deploymentconfigs cronjobs jobs scheduledjobs horizontalpodautoscalers poddisruptionbudgets csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses priorityclasses deviceclasses resourceclaims resourceclaimtemplates resourceslices mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings runtimeclasses networkpolicies ingresses ingressclasses ipaddresses servicecidrs adminnetworkpolicies baselineadminnetworkpolicies roles clusterroles rolebindings clusterrolebindings securitycontextconstraints templates templateinstances routes certificatesigningrequests rolebindingrestrictions policies policybindings clusterpolicies clusterpolicybindings"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _tenet_expand "master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help --help --version"
+        _tenet_expand "master apiserver controllers node kubelet csi-controller router lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help --help --version"
         return
     fi
     if ((COMP_CWORD > 2)); then
@@ -85,6 +85,7 @@ _tenet() {
         "set triggers") command="set triggers" ;;
         "set serviceaccount") command="set serviceaccount" ;;
         "set volumes") command="set volumes" ;;
+        "adm clear-route-status") command="adm clear-route-status" ;;
         "adm config") command="adm config" ;;
         "adm cordon") command="adm cordon" ;;
         "adm create-master-certs") command="adm create-master-certs" ;;
@@ -177,6 +178,7 @@ _tenet() {
     "node --master-kubeconfig") values="@file" ;;
     "node --bootstrap-kubeconfig") values="@file" ;;
     "node --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy" ;;
+    "node --block-metadata") values="true false" ;;
     "node --datapath") values="ovs ebpf hostgw" ;;
     "node --run-dir") values="@file" ;;
     "node --cni-conf-dir") values="@file" ;;
@@ -214,6 +216,16 @@ _tenet() {
     "kubelet --log-format") values="text json" ;;
     "csi-controller --csi-address") values="@file" ;;
     "csi-controller --kubeconfig") values="@file" ;;
+    "router --kubeconfig") values="@file" ;;
+    "router --dir") values="@file" ;;
+    "router --haproxy") values="@file" ;;
+    "router --default-certificate") values="@file" ;;
+    "router --default-destination-ca") values="@file" ;;
+    "router --load-balance-algorithm") values="roundrobin leastconn source random" ;;
+    "router --tcp-balance-scheme") values="roundrobin leastconn source random" ;;
+    "router --errorfile-503") values="@file" ;;
+    "router --syslog-level") values="emerg alert crit err warning notice info debug" ;;
+    "router --access-log-format") values="httplog json" ;;
     "lab -o" | "lab --output") values="json" ;;
     "lab --plugin") values="redhat/openshift-ovs-subnet redhat/openshift-ovs-multitenant redhat/openshift-ovs-networkpolicy flannel" ;;
     "lab --store") values="sqlite etcd" ;;
@@ -243,6 +255,13 @@ _tenet() {
     "create -f" | "create --filename") values="@file" ;;
     "create -o" | "create --output") values="json yaml name" ;;
     "create --restart") values="Never OnFailure" ;;
+    "create --service") values="@services" ;;
+    "create --cert") values="@file" ;;
+    "create --key") values="@file" ;;
+    "create --ca-cert") values="@file" ;;
+    "create --dest-ca-cert") values="@file" ;;
+    "create --insecure-policy") values="None Allow Redirect" ;;
+    "create --wildcard-policy") values="None Subdomain" ;;
     "create -n" | "create --namespace") values="@namespaces" ;;
     "create --kubeconfig") values="@file" ;;
     "process -f" | "process --filename") values="@file" ;;
@@ -300,6 +319,7 @@ _tenet() {
     "expose --protocol") values="TCP UDP SCTP" ;;
     "expose --type") values="ClusterIP NodePort LoadBalancer" ;;
     "expose --session-affinity") values="ClientIP None" ;;
+    "expose --wildcard-policy") values="None Subdomain" ;;
     "expose --dry-run") values="client server none" ;;
     "expose -o" | "expose --output") values="json yaml name jsonpath=" ;;
     "expose -n" | "expose --namespace") values="@namespaces" ;;
@@ -421,6 +441,8 @@ _tenet() {
     "set volumes --kubeconfig") values="@file" ;;
     "idle -n" | "idle --namespace") values="@namespaces" ;;
     "idle --kubeconfig") values="@file" ;;
+    "adm clear-route-status -n" | "adm clear-route-status --namespace") values="@namespaces" ;;
+    "adm clear-route-status --kubeconfig") values="@file" ;;
     "adm config --kind") values="MasterConfig NodeConfig KubeletConfiguration" ;;
     "adm config -o" | "adm config --output-dir") values="@file" ;;
     "adm cordon -n" | "adm cordon --namespace") values="@namespaces" ;;
@@ -515,14 +537,14 @@ _tenet() {
         return
     fi
     case $command in
-    help) words="master apiserver controllers node kubelet csi-controller lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help" ;;
+    help) words="master apiserver controllers node kubelet csi-controller router lab setup collect store get create process delete describe edit patch label annotate wait logs status run expose rollout rollback deploy scale autoscale set idle adm token trace flows check dns deployer login logout whoami project projects new-project can policy sa secrets scc export help" ;;
     "master")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --scheduler-config --scheduler --workloads --deployer-image --deploy-in-process --local-storage-class --volume-snapshots --node-monitor-grace --terminated-pod-gc-threshold --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --routing-subdomain --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --cluster-signing-cert-file --cluster-signing-key-file --status-bind-address --controller-lease-ttl --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "apiserver")
         words=""
-        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
+        options=" --config --cluster-network --service-network --external-ip-network --ingress-ip-network --foreign-pod-network --reserved-address --plugin --vxlan-port --mtu --service-node-port-range --master-node --bind-address --tls --pki-dir --tls-cert-file --tls-key-file --client-ca-file --tls-min-version --tls-cipher-suites --cors-allowed-origins --kubelet-certificate-authority --kubelet-client-certificate --kubelet-client-key --authorization-mode --anonymous-auth --default-node-selector --uid-allocator-range --mcs-allocator-range --mcs-labels-per-project --routing-subdomain --node-selector-label-blacklist --disable-admission-plugins --service-account-signing-key-file --audit-log-path --audit-policy-file --storage-backend --storage-path --encryption-provider-config --storage-endpoints --etcd-ca-file --etcd-cert-file --etcd-key-file --dns-bind-address --dns-isolate-projects --master --public-master --listen --etcd --etcd-dir --dns --network-cidr --network-plugin --portal-net --images --limit --log-format --log-level --help"
         ;;
     "controllers")
         words=""
@@ -530,7 +552,7 @@ _tenet() {
         ;;
     "node")
         words="flows maps"
-        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --hostgw-subnet-file --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
+        options=" --config --make-mounts --kubeconfig --node-name --node-ip --master-kubeconfig --master-servers --bootstrap-kubeconfig --plugin --mtu --block-metadata --datapath --run-dir --cni-conf-dir --cni-conf-name --cni-plugins --ebpf-without --ebpf-max-entries --hostgw-subnet-file --ovs-database --ovs-run-dir --ovs-bridge --ovs-datapath-type --proxy-mode --metrics-bind-address --hostname --network-plugin --log-format --log-level --dns-domain --dns-bind-address --dns-ip --dns-nameservers --dns-resolv-conf --dns-isolate-projects --help"
         ;;
     "node flows")
         words=""
@@ -547,6 +569,10 @@ _tenet() {
     "csi-controller")
         words=""
         options=" --csi-address --kubeconfig --log-level --help"
+        ;;
+    "router")
+        words=""
+        options=" --kubeconfig --log-level --listen-address --http-port --https-port --stats-address --dir --haproxy --name --canonical-hostname --update-status --route-labels --namespace-labels --project-labels --namespace --allowed-domains --denied-domains --hostname-template --override-hostname --override-domains --allow-wildcard-routes --disable-namespace-ownership-check --extended-validation --default-certificate --default-destination-ca --load-balance-algorithm --tcp-balance-scheme --cookie-name --ciphers --strict-sni --http2 --proxy-protocol --max-connections --threads --compression --compression-mime --errorfile-503 --syslog-address --syslog-level --access-log-format --bind-ports-after-sync --connect-timeout --client-timeout --client-fin-timeout --server-timeout --server-fin-timeout --tunnel-timeout --slowloris-timeout --keepalive-timeout --check-interval --hard-stop-after --reload-interval --shutdown-timeout --help"
         ;;
     "lab")
         words="up down status project pod exec node ovs master"
@@ -585,8 +611,8 @@ _tenet() {
         options=" --output --all-namespaces --selector --field-selector --watch --watch-only --no-headers --show-labels --ignore-not-found --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "create")
-        words="namespace project deployment deploymentconfig job cronjob token"
-        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --duration --audience --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        words="namespace project deployment deploymentconfig job cronjob route token"
+        options=" --filename --output --dry-run --image --replicas --port --schedule --restart --from --service --hostname --path --cert --key --ca-cert --dest-ca-cert --insecure-policy --wildcard-policy --duration --audience --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "process")
         words=""
@@ -634,7 +660,7 @@ _tenet() {
         ;;
     "expose")
         words="@kinds"
-        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
+        options=" --port --target-port --protocol --name --type --selector --labels --cluster-ip --external-ip --session-affinity --hostname --path --wildcard-policy --dry-run --output --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "rollout")
         words="cancel history latest pause restart resume retry status undo"
@@ -737,8 +763,12 @@ _tenet() {
         options=" --selector --all --dry-run --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm")
-        words="config cordon create-master-certs drain groups import manage-node new-project pod-network policy prometheus-targets storage uncordon"
+        words="clear-route-status config cordon create-master-certs drain groups import manage-node new-project pod-network policy prometheus-targets storage uncordon"
         options=" --help"
+        ;;
+    "adm clear-route-status")
+        words=""
+        options=" --all --all-namespaces --router --namespace --kubeconfig --server --context --token --as --as-group --loglevel --help"
         ;;
     "adm config")
         words="check convert"
