@@ -24,7 +24,9 @@ def c(tmp_path_factory):
     c.eve, c.tom = c.user("eve"), c.user("tom")
     c.admin("POST", "/api/v1/namespaces/red/services", {"metadata": {"name": "web"}, "spec": {
         "ports": [{"name": "http", "port": 80, "targetPort": 8080}]}}, 201)
-    wait_for("the roles' rules", lambda: c.ask(c.eve, "GET", API)[0] == 200 and c.ask(c.tom, "GET", API)[0] == 200)
+    # Secrets are in the rules that "edit" has beyond "view", as hosts are.
+    wait_for("the roles' rules", lambda: c.ask(c.eve, "GET", "/api/v1/namespaces/red/secrets")[0] == 200 and
+             c.ask(c.tom, "GET", API)[0] == 200)
     yield c
     c.stop()
 

@@ -78,8 +78,8 @@ static void plan(struct json *v)
 {
     const struct route_ingress_sources s = {service, secret, v};
     CLEANUP(json_free) struct json *list = route_ingress_plan(json_at(v, 1), &s);
-    CLEANUP(json_free) struct json *status = route_ingress_status(list);
     const struct json *r;
+    json_free(route_ingress_status(list));
     JSON_FOREACH (r, list) {
         if (route_ingress_update(r, r)) {
             __builtin_trap();
