@@ -334,7 +334,6 @@ complete -c tenet -n '__tenet_command router' -l override-hostname -d 'every rou
 complete -c tenet -n '__tenet_command router' -l override-domains -x -d 'routes with hosts in these domains get the host of the template; default: none'
 complete -c tenet -n '__tenet_command router' -l allow-wildcard-routes -d 'serve routes with wildcardPolicy Subdomain; default: false'
 complete -c tenet -n '__tenet_command router' -l disable-namespace-ownership-check -d 'routes of several namespaces may share a host; default: false'
-complete -c tenet -n '__tenet_command router' -l extended-validation -d 'verify certificates, keys and CAs of routes before HAProxy gets them; default: true'
 complete -c tenet -n '__tenet_command router' -l default-certificate -r -F -d 'PEM of certificate and key for hosts without one; a self-signed one without it; default: none'
 complete -c tenet -n '__tenet_command router' -l default-destination-ca -r -F -d 'CA for re-encrypting routes without destinationCACertificate; default: none'
 complete -c tenet -n '__tenet_command router' -l load-balance-algorithm -x -a 'roundrobin leastconn source random' -d 'balance of routes other than passthrough; default: none'
