@@ -367,6 +367,12 @@ static void hostgw_set_policy(struct datapath *dp, struct policy *p)
 {
 }
 
+/* Egress firewalls belong to VNIDs, too. */
+static void hostgw_set_firewall(struct datapath *dp, uint32_t vnid,
+                                const struct firewall_block *blocks, size_t n)
+{
+}
+
 /* The host's own table of services serves pods as well (datapath/services/). */
 static void hostgw_change_service(struct datapath *dp, const struct sdn_service *old,
                                   const struct sdn_project_service *now)
@@ -561,6 +567,7 @@ const struct datapath_ops datapath_hostgw = {
     .set_network = hostgw_set_network,
     .set_vnids = hostgw_set_vnids,
     .set_policy = hostgw_set_policy,
+    .set_firewall = hostgw_set_firewall,
     .change_service = hostgw_change_service,
     .settle_services = hostgw_settle_services,
     .release = hostgw_release,
