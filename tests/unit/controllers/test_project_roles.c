@@ -297,7 +297,9 @@ static void what_is_not_in_projects_is_not_reached(void **state)
         check_by(h, "ada", "GET", paths[i], NULL, 403, NULL);
     }
     check_by(h, "ada", "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/red/roles",
-             "{'metadata':{'name':'r'},'rules':[]}", 403, NULL);
+             "{'metadata':{'name':'r'},'rules':[{'verbs':['get'],'apiGroups':[''],"
+             "'resources':['nodes']}]}",
+             403, "not currently held");
     check_by(h, "ada", "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/red/rolebindings",
              "{'metadata':{'name':'r'},'roleRef':{'apiGroup':'rbac.authorization.k8s.io','kind':"
              "'ClusterRole','name':'cluster-admin'},'subjects':[]}",

@@ -189,6 +189,7 @@ static void options_and_keys_are_the_same_set(void **state)
         {"dnsNameservers", "10.0.0.2,[fd00::1]:5353"},
         {"dnsRecursiveResolvConf", "/r"},
         {"dnsIsolateProjects", "true"},
+        {"hostgw.subnetFile", "/run/flannel/subnet.env"},
     };
     CLEANUP(node_config_done) struct node_config c;
     node_config_init(&c);
