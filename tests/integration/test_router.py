@@ -412,6 +412,25 @@ def test_annotations(shared):
     wait_for("the limit", lambda: shared.r.curl("http://limited.example.com/")[0] != 200)
 
 
+def test_headers_of_requests_and_responses(shared):
+    def actions(**headers):
+        return [{"name": k, "action": {"type": "Set", "set": {"value": v}} if v else {"type": "Delete"}} for k, v in headers.items()]
+    value = """' #\\ "${HOME}" 100%% if TRUE"""
+    shared.route("headers", "headers.example.com", "a", httpHeaders={"actions": {
+        "request": actions(**{"X-Text": value, "X-Agent": "was %[req.hdr(user-agent),lower]", "Accept": None, "X#'$": "odd"}),
+        "response": actions(**{"X-Size": "%[res.hdr(Content-Length)]", "if": "if", "Server": None})}})
+    wait_for("the route", lambda: shared.r.get("http://headers.example.com/") == "a")
+    _, body, headers = shared.r.curl("http://headers.example.com/", "-A", "CuRL")
+    sent, headers = json.loads(body)["headers"], dict(headers)
+    assert sent["x-text"] == value.replace("%%", "%") and sent["x-agent"] == "was curl" and sent["x#'$"] == "odd"
+    assert "accept" not in sent and "server" not in headers
+    assert headers["x-size"] == headers["content-length"] and headers["if"] == "if"
+    shared.route("framing", "framing.example.com", "a", httpHeaders={"actions": {"response": actions(**{"Content-Length": "1"})}})
+    wait_for("the status", lambda: (shared.admitted("framing") or [""])[0] == "False")
+    assert "content-length" in shared.admitted("framing")[2] and shared.r.curl("http://framing.example.com/")[0] == 503
+    assert shared.r.metric("tenet_router_failed_reloads_total") == 0
+
+
 def test_a_bad_certificate_concerns_its_own_route(shared, tmp_path):
     cert, _ = make_cert(tmp_path, "one")
     shared.route("keyless", "keyless.example.com", "a", tls={"termination": "edge", "certificate": cert.read_text()})
