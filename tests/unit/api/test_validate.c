@@ -279,7 +279,7 @@ static const struct bad bad[] = {
     {"clusternetworks", "{\"mtu\":575}", "mtu", I, "between 576 and 65536"},
     {"clusternetworks", "{\"mtu\":65537}", "mtu", I, NULL},
     {"clusternetworks", "{\"mtu\":1450.5}", "mtu", T, "must be of type"},
-    {"clusternetworks", "{\"pluginName\":\"flannel\"}", "pluginName", N, "ovs-multitenant"},
+    {"clusternetworks", "{\"pluginName\":\"calico\"}", "pluginName", N, "ovs-multitenant"},
     /* EgressNetworkPolicy. */
     {"egressnetworkpolicies",
      "{\"spec\":{\"egress\":[{\"type\":\"Log\",\"to\":{\"dnsName\":\"a\"}}]}}",
