@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "route/plan.h"
 
+#include "api/kinds/route_fields.h"
 #include "base/ip.h"
 #include "base/mem.h"
 #include "base/xxh64.h"
@@ -11,6 +12,9 @@
 #define MAX_WEIGHT 256u
 #define MAX_SOURCES 61        /* Addresses of ip_whitelist; HAProxy reads 64 words a line. */
 #define MAX_TIME_MS INT32_MAX /* HAProxy's longest time. */
+/* Bytes of spec.httpHeaders in a direction: half of tune.maxrewrite.  HAProxy answers 500 when a
+ * header does not fit. */
+#define MAX_HEADERS_SIZE 4096
 
 const char *route_plan_map_file(enum route_plan_map m)
 {
@@ -228,6 +232,74 @@ static int write_rewrite(const struct route *r, struct strbuf *out, struct err *
     return 0;
 }
 
+/* One word of the configuration, in which HAProxy replaces only the expressions of a log format. */
+static void write_quoted(const char *s, struct strbuf *out)
+{
+    strbuf_adds(out, "'");
+    for (; *s; s++) {
+        if (*s == '\'') {
+            strbuf_adds(out, "'\\''");
+        } else {
+            strbuf_add(out, s, 1);
+        }
+    }
+    strbuf_adds(out, "'");
+}
+
+/* HAProxy writes the headers of a message's framing itself: with another value, the bytes after a
+ * response could be taken for the response to a request of another client. */
+static const char *check_header(const struct route_header *h, bool request)
+{
+    static const char *const framing[] = {"connection", "content-length", "transfer-encoding",
+                                          "upgrade"};
+    for (size_t i = 0; i < ARRAY_SIZE(framing); i++) {
+        if (strcasecmp(h->name, framing[i]) == 0) {
+            return "the router does not change the headers connection, content-length, "
+                   "transfer-encoding and upgrade";
+        }
+    }
+    if (h->value && !*h->value) {
+        return "the value is empty";
+    }
+    const char *wrong = route_check_header_name(h->name);
+    return wrong ? wrong : h->value ? route_check_header_value(h->value, request) : NULL;
+}
+
+static int write_header_list(const struct route_headers *list, bool request, struct strbuf *out,
+                             struct err *e)
+{
+    const char *direction = request ? "request" : "response";
+    size_t size = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct route_header *h = &list->list[i];
+        const char *wrong = check_header(h, request);
+        if (wrong) {
+            return err_set(e, -EINVAL, "spec.httpHeaders.actions.%s: \"%.64s\": %s", direction,
+                           h->name, wrong);
+        }
+        size += h->value ? strlen(h->name) + strlen(h->value) : 0;
+        strbuf_addf(out, "    http-%s %s-header ", direction, h->value ? "set" : "del");
+        write_quoted(h->name, out);
+        if (h->value) {
+            strbuf_adds(out, " ");
+            write_quoted(h->value, out);
+        }
+        strbuf_adds(out, "\n");
+    }
+    return size <= MAX_HEADERS_SIZE
+               ? 0
+               : err_set(e, -EINVAL,
+                         "spec.httpHeaders.actions.%s: the names and values have more than %d "
+                         "bytes together",
+                         direction, MAX_HEADERS_SIZE);
+}
+
+static int write_headers(const struct route *r, struct strbuf *out, struct err *e)
+{
+    int err = write_header_list(&r->request, true, out, e);
+    return err < 0 ? err : write_header_list(&r->response, false, out, e);
+}
+
 static void write_http_options(const struct route_plan_options *o, struct strbuf *out)
 {
     strbuf_addf(out,
@@ -305,10 +377,19 @@ static int make_shape(const struct route_plan_options *o, const struct route *r,
         }
         common_size = out.size;
         int err = write_rewrite(r, &out, e);
+        if (err == 0) {
+            err = write_headers(r, &out, e);
+        }
         if (err < 0) {
             return err;
         }
     } else {
+        if (r->request.n + r->response.n > 0) {
+            return err_set(
+                e, -EINVAL,
+                "spec.httpHeaders: the router cannot change the headers of a passthrough "
+                "route");
+        }
         common_size = out.size;
         uint64_t ms = annotation_time(r, PREFIX "timeout", 0);
         if (ms > 0) {

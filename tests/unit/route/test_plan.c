@@ -162,6 +162,92 @@ static void texts_that_would_be_configuration_are_refused_or_ignored(void **stat
     }
 }
 
+/* The plan of a route with a header of this action; NULL: refused, with the reason in '*e'. */
+static struct route_plan *plan_with_header(const char *direction, const char *name,
+                                           const char *action, const char *tls, struct err *e)
+{
+    CLEANUP_FREE char *spec =
+        xasprintf("{\"host\":\"h.x\"," TO ",\"tls\":%s,\"httpHeaders\":{\"actions\":{\"%s\":"
+                  "[{\"name\":\"%s\",\"action\":%s}]}}}",
+                  tls, direction, name, action);
+    return plan_of(spec, "{}", 1, e);
+}
+
+#define SET(v) "{\"type\":\"Set\",\"set\":{\"value\":\"" v "\"}}"
+
+static void headers_are_lines_of_the_shape(void **state)
+{
+    static const struct {
+        const char *direction, *name, *action, *line;
+    } rows[] = {
+        {"request", "X-A", SET("a b"), "    http-request set-header 'X-A' 'a b'\n"},
+        {"response", "X-A", SET("%[res.hdr(X-B),lower]"),
+         "    http-response set-header 'X-A' '%[res.hdr(X-B),lower]'\n"},
+        {"request", "X-A", SET("%{+Q}[ssl_c_der,base64]"),
+         "    http-request set-header 'X-A' '%{+Q}[ssl_c_der,base64]'\n"},
+        {"response", "Server", "{\"type\":\"Delete\"}", "    http-response del-header 'Server'\n"},
+        /* What HAProxy gives a meaning outside of quotes is text. */
+        {"request", "X'#$", SET("' if TRUE #\\\\ ${HOME} \\\""),
+         "    http-request set-header 'X'\\''#$' ''\\'' if TRUE #\\ ${HOME} \"'\n"},
+        {"response", "if", SET("100%% %%[x]"), "    http-response set-header 'if' '100%% %%[x]'\n"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct route_plan *p =
+            plan_with_header(rows[i].direction, rows[i].name, rows[i].action, "null", NULL);
+        assert_non_null(p);
+        assert_non_null(strstr(p->shape, rows[i].line));
+        assert_false(p->common);
+        route_plan_free(p);
+    }
+}
+
+static void headers_that_the_router_does_not_change_refuse_the_route(void **state)
+{
+    static const struct {
+        const char *direction, *name, *action, *tls, *refusal;
+    } rows[] = {
+        {"request", "X", SET("a\\n    server x 10.0.0.9:1"), "null", "must be a value"},
+        {"request", "X", SET("%[env(HOME)]"), "null", "must be a value"},
+        {"response", "X", SET("%[req.hdr(a)]"), "null", "must be a value"},
+        {"request", "X", SET("%[req.hdr(a),map(/etc/passwd)]"), "null", "must be a value"},
+        {"request", "X", SET("%[req.hdr(a))]"), "null", "must be a value"},
+        {"request", "X", SET("50%"), "null", "must be a value"},
+        {"request", "X", SET(""), "null", "is empty"},
+        {"request", "X\\nY", SET("a"), "null", "must be a valid"},
+        {"request", "X Y", SET("a"), "null", "must be a valid"},
+        {"request", "", SET("a"), "null", "must be a valid"},
+        {"response", "Set-Cookie", SET("a"), "null", "may not be modified"},
+        {"response", "Content-Length", SET("0"), "null", "content-length"},
+        {"request", "TRANSFER-encoding", "{\"type\":\"Delete\"}", "null", "transfer-encoding"},
+        {"request", "X", SET("a"), "{\"termination\":\"passthrough\"}", "passthrough"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct err e = {0};
+        assert_null(
+            plan_with_header(rows[i].direction, rows[i].name, rows[i].action, rows[i].tls, &e));
+        if (!strstr(e.text, rows[i].refusal)) {
+            fail_msg("row %zu: \"%s\"", i, e.text);
+        }
+    }
+}
+
+static void headers_that_would_not_fit_refuse_the_route(void **state)
+{
+    char value[4097];
+    memset(value, 'v', sizeof value - 1);
+    for (int extra = 0; extra < 2; extra++) {
+        struct err e = {0};
+        value[4095 + extra] = '\0';
+        CLEANUP_FREE char *action =
+            xasprintf("{\"type\":\"Set\",\"set\":{\"value\":\"%s\"}}", value);
+        value[4095 + extra] = 'v';
+        struct route_plan *p = plan_with_header("request", "X", action, "null", &e);
+        assert_int_equal(!p, extra);
+        assert_int_equal(!!strstr(e.text, "more than 4096 bytes"), extra);
+        route_plan_free(p);
+    }
+}
+
 static void times_have_units(void **state)
 {
     uint64_t ms;
@@ -186,6 +272,9 @@ int main(void)
         cmocka_unit_test(weights_are_shares_of_the_endpoints),
         cmocka_unit_test(timeouts_need_no_shape_of_their_own),
         cmocka_unit_test(texts_that_would_be_configuration_are_refused_or_ignored),
+        cmocka_unit_test(headers_are_lines_of_the_shape),
+        cmocka_unit_test(headers_that_the_router_does_not_change_refuse_the_route),
+        cmocka_unit_test(headers_that_would_not_fit_refuse_the_route),
         cmocka_unit_test(times_have_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
