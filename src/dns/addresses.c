@@ -5,7 +5,7 @@
 
 #define RCODE 0xf
 #define CLASS_IN 1
-#define ALIASES_MAX 16 /* As many as resolvers usually follow. */
+#define ALIASES_MAX 16 /* Resolvers usually follow no more. */
 #define REFRESH_S 30
 #define REFRESH_LONG_S 1800
 

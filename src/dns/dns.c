@@ -69,7 +69,7 @@ int dns_ask(struct dns *d, const char *name, dns_forwarder_fn *fn, void *ctx)
     if (key_of(name, &key) < 0) {
         return -EINVAL;
     }
-    /* As a client of its own, whose questions do not use up those of pods. */
+    /* A client of its own, whose questions do not use up the share of pods. */
     return d->forwarder ? dns_forwarder_ask(d->forwarder, &key, 0, fn, ctx) : -EHOSTUNREACH;
 }
 

@@ -17,10 +17,10 @@
 
 enum question { USER, ORGANIZATIONS, TEAMS, N_QUESTIONS };
 
-/* What differs between the sites. */
+/* Differences between the sites. */
 struct site {
     const char *name;  /* For reasons in the log. */
-    const char *scope; /* Of a login that needs no memberships. */
+    const char *scope; /* The scope of a login that needs no memberships. */
     const char *login; /* The member of an account that is its name. */
 };
 static const struct site github_site = {"GitHub", "user:email", "login"};

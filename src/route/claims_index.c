@@ -18,7 +18,7 @@ struct entry {
     const struct route *r;
     struct group *group; /* NULL: its own fields refuse the route. */
     struct route_verdict v;
-    size_t blockers; /* Of a wildcard: admitted older foreign routes below its domain. */
+    size_t blockers; /* A wildcard's: admitted older foreign routes below its domain. */
     bool is_changed;
     struct list changed;
 };

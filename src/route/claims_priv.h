@@ -5,7 +5,7 @@
 
 #include "route/claims.h"
 
-/* What stands in a route's way. */
+/* The obstacle in a route's way. */
 enum claims_rival {
     CLAIMS_FREE,
     CLAIMS_SAME_HOST,    /* An older route without wildcard on the same host. */

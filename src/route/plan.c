@@ -498,7 +498,7 @@ static bool has_server(const struct route_plan *p, const char *name)
     return false;
 }
 
-/* What follows "ADDRESS:PORT" and "check". */
+/* The words after "ADDRESS:PORT" and "check". */
 static void write_server_options(const struct route_plan_options *o, const struct route *r,
                                  const struct route_plan *p, const char *service,
                                  struct strbuf *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What HAProxy has to do for a route: entries of maps, a backend with its servers, certificates.
+/* HAProxy's part for a route: entries of maps, a backend with its servers, certificates.
  *
  * The router serves most changes through HAProxy's runtime API, which can change maps, servers and
  * certificates, but cannot add a backend or change its options.  Therefore a backend belongs to no

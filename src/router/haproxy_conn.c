@@ -9,7 +9,7 @@
 
 #include <sys/socket.h>
 
-#define ANSWER_MAX (64u << 20) /* Of 50,000 routes: "show servers state" has 10 MB. */
+#define ANSWER_MAX (64u << 20) /* "show servers state" of 50,000 routes has 10 MB. */
 #define ANSWER_MS 3000
 #define READ_SIZE 65536
 

@@ -23,7 +23,7 @@ struct held {
     bool labels_match;
     bool claims; /* It is in the claims: the router's shard has it. */
     bool admitted;
-    char *cert, *ca; /* As HAProxy gets them; owned. */
+    char *cert, *ca; /* The texts that HAProxy gets; owned. */
 };
 
 struct routes {

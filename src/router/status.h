@@ -21,7 +21,7 @@ struct status_writer *status_writer_new(const struct status_config *cfg);
 struct status_writer *status_writer_free(struct status_writer *w);
 /* The route's object as the API server has it now. */
 void status_seen(struct status_writer *w, const char *key, const struct json *obj);
-/* What the entry must say. */
+/* The contents that the entry must have. */
 void status_want(struct status_writer *w, const struct route *r, bool admitted, const char *reason,
                  const char *message);
 void status_forget(struct status_writer *w, const char *key);

@@ -5,7 +5,7 @@
 
 #define DNS_PORT 53
 #define PRIORITY_DNS 65000
-/* Of a block with the prefix length 0; longer prefixes come first. */
+/* The priority of a block with the prefix length 0; longer prefixes come first. */
 #define PRIORITY_BLOCK 100
 
 static void begin_dns(struct of_builder *b, const struct sdn_network *n, uint8_t proto)

@@ -238,7 +238,7 @@ def test_no_role_gives_more_than_the_administrator_has(c, crew):
                        {**role, "metadata": {"name": "x"}, "rules": both}, APPLY)]
     assert refused(c, c.ada, table) == []
     assert c.admin("GET", f"{RBAC}/namespaces/red/roles/crew")["rules"] == [crew]
-    # What the administrator has may be given, by the same ways.
+    # Rights that the administrator has may be given, by the same ways.
     more = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
     c.ask(c.ada, "PATCH", f"{RBAC}/namespaces/red/roles/crew", [{"op": "add", "path": "/rules/-", "value": more}], headers=JSON_PATCH,
           want=200)
@@ -288,7 +288,7 @@ def test_roles_made_by_others_are_no_way_to_more(c):
             ("copy it", "POST", f"{rbac}/roles", {"metadata": {"name": "copy"}, "rules": big}),
             ("the Role that is awaited", "POST", f"{rbac}/roles", {"metadata": {"name": "future"}, "rules": big})]) == []
         assert c.admin("GET", f"{rbac}/roles/big")["rules"] == big
-        # What changes no right is allowed, and so is taking a right away.
+        # A change of no right is allowed, and so is taking a right away.
         c.ask(c.ada, "PATCH", f"{rbac}/roles/big", {"metadata": {"annotations": {"note": "x"}}}, headers=MERGE, want=200)
         c.ask(c.ada, "DELETE", f"{rbac}/roles/big", want=200)
     finally:

@@ -52,7 +52,7 @@ def test_routes_follow_an_ingress_and_go_with_it(c):
     assert route["spec"] == {"host": "web.example.test", "path": "/", "port": {"targetPort": "http"}, "wildcardPolicy": "None",
                              "to": {"kind": "Service", "name": "web", "weight": 100}}
     assert route["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
-    # What a user breaks or deletes comes back.
+    # A route that a user breaks or deletes comes back.
     name = route["metadata"]["name"]
     c.admin("PATCH", f"{ROUTES}/{name}", {"spec": {"to": {"name": "other"}}}, headers=MERGE)
     wait_for("the route as it was", lambda: routes(c, "web")[0]["spec"]["to"]["name"] == "web")

@@ -212,7 +212,7 @@ def test_a_user_is_told_which_constraints_admit_a_pod_and_why_others_do_not(c):
     for line in r.stdout.splitlines()[3:-5]:
         reason = line.split(maxsplit=2)[-1] if not line.startswith(" ") else line.strip()
         assert reason in refusal, (reason, refusal)
-    # What is advised helps: the account may, and so may its controller; another user alone may not.
+    # The advice helps: the account may, and so may its controller; another user alone may not.
     assert run([TENET, "adm", "policy", "add-scc-to-user", "privileged", "-z", "default", "-n", "red", "--kubeconfig",
                 c.pki / "admin.kubeconfig"], check=False).returncode == 0
     wait_for("the constraints", lambda: tenet("scc", "why", "-f", root).returncode == 0)

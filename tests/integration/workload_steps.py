@@ -126,7 +126,7 @@ def jobs(c):
     assert c.run("wait", "job/once", "--for=condition=complete", "--timeout=60s") == "job.batch/once condition met\n"
     assert c.run("create", "cronjob", "yearly", "--image=done", "--schedule=0 0 1 1 *") == \
         "cronjob.batch/yearly created\n"
-    # As against any server that prefers batch/v1, kubectl before 1.21 has to be told the version that it knows.
+    # kubectl before 1.21 has to be told the version that it knows when a server prefers batch/v1.
     source = "cronjob.v1beta1.batch/yearly" if c.old else "cronjob/yearly"
     assert c.run("create", "job", "byhand", f"--from={source}") == "job.batch/byhand created\n"
     c.run("wait", "job/byhand", "--for=condition=complete", "--timeout=60s")

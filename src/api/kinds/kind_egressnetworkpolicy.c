@@ -5,7 +5,7 @@
 #include "api/kinds.h"
 #include "api/schema.h"
 
-#define MAX_RULES 50 /* As in OpenShift 3. */
+#define MAX_RULES 50 /* OpenShift 3's limit. */
 
 static void validate_destination(const struct json *to, const char *field, struct api_causes *c)
 {

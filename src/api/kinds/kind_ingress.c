@@ -128,7 +128,7 @@ static void check_backend(struct api_causes *c, const char *field, const struct 
     }
 }
 
-/* What a path of Exact and Prefix cannot have. */
+/* Texts that a path of Exact and Prefix cannot have. */
 static const char *bad_part(const char *path)
 {
     static const char *const parts[] = {"//", "/./", "/../", "%2f", "%2F"};

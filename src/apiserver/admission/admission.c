@@ -217,7 +217,7 @@ static const struct admission_plugin plugins[] = {
 
 struct admission {
     bool enabled[ARRAY_SIZE(plugins)];
-    const struct admission_plugin *order[ARRAY_SIZE(plugins)]; /* Those that run. */
+    const struct admission_plugin *order[ARRAY_SIZE(plugins)]; /* The plug-ins that run. */
     size_t n;
 };
 

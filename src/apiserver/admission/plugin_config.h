@@ -22,8 +22,8 @@ struct project_limits {
 
 /* Percents of ClusterResourceOverride; 0: not given. */
 struct resource_override {
-    int64_t memory_request, cpu_request; /* Of the limit. */
-    int64_t cpu_limit;                   /* Of the memory's limit: 100 is a core a GiB. */
+    int64_t memory_request, cpu_request; /* Percent of the limit. */
+    int64_t cpu_limit;                   /* Percent of the memory's limit: 100 is a core a GiB. */
 };
 
 struct admission_config {

@@ -25,7 +25,7 @@ struct webhook_count {
 void metrics_count_webhook(struct metrics *m, const struct webhook_count *c, uint64_t duration_ns);
 /* A quota refused a write; 'namespace' "": a ClusterResourceQuota did. */
 void metrics_count_refusal(struct metrics *m, const char *namespace, const char *quota);
-/* What Pod Security did about a write, with the metric's labels: judged it, exempted it, or met
+/* The result of Pod Security for a write, with the metric's labels: judged it, exempted it, or met
  * an error. */
 enum pod_security_count { POD_SECURITY_EVALUATION, POD_SECURITY_EXEMPTION, POD_SECURITY_ERROR };
 #define POD_SECURITY_COUNTS 3

@@ -51,9 +51,10 @@ struct write {
     struct object *base;      /* The object that the change is based on; NULL: creation. */
     struct alloc_write alloc; /* Claims of a Service. */
     struct uids_write uids;   /* Claims of a namespace. */
-    struct quota_write quota; /* What it adds to quotas. */
-    struct project_limit_write project_limit; /* Of a request for a project. */
-    struct webhook_run *webhooks;             /* Calls of webhooks; NULL: none was asked. */
+    struct quota_write quota; /* The write's share of quotas. */
+    struct project_limit_write
+        project_limit;            /* The limit that a request for a project counts in. */
+    struct webhook_run *webhooks; /* Calls of webhooks; NULL: none was asked. */
     /* Other objects that change in the same transaction; keys and values are owned.  Only of a
      * kind that gets no addresses or ports. */
     struct store_claim *others;

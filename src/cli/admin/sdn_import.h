@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an import of an openshift-sdn cluster's network changes, and what forbids it.
+/* The changes that an import of an openshift-sdn cluster's network makes, and its obstacles.
  *
  * The subnets of nodes and the VNIDs of projects of the existing cluster stay as they are, so that
  * its nodes can move to Tenet one by one.  Pure: objects come in, and a plan goes out.  A plan with
@@ -13,7 +13,7 @@
 struct sdn_objects {
     struct json *network; /* The ClusterNetwork; NULL: there is none. */
     struct json *subnets, *nets, *projects, *policies;
-    struct json *pods; /* Of the cluster that gets the import only. */
+    struct json *pods; /* Only of the cluster that gets the import. */
 };
 void sdn_objects_init(struct sdn_objects *o);
 void sdn_objects_done(struct sdn_objects *o);

@@ -195,7 +195,7 @@ static int parse_options(struct create *c, int argc, char **argv, size_t *n_file
         case OPT_HELP:
             return 0;
         default:
-            /* Those of workloads and routes are read again, when the kind is known. */
+            /* Options of workloads and routes are read again, when the kind is known. */
             if (opt < OPT_CREATE_IMAGE || opt >= OPT_ROUTE_FREE) {
                 return 2;
             }

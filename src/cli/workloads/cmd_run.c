@@ -137,7 +137,7 @@ static int run_run(int argc, char **argv)
 struct expose {
     const char *name, *port, *target_port, *protocol, *type, *selector, *labels;
     const char *cluster_ip, *external_ip, *affinity;
-    const char *host, *path, *wildcard; /* Of a Route. */
+    const char *host, *path, *wildcard; /* A Route's. */
 };
 
 enum {

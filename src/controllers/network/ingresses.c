@@ -58,7 +58,7 @@ static void disown(struct ingresses *c, const char *owner, const char *route)
 
 /* ---- one Ingress ---- */
 
-/* What the plan reads: objects of one namespace. */
+/* The plan's input: objects of one namespace. */
 struct reading {
     const struct ingresses *c;
     const char *namespace;

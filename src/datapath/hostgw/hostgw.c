@@ -46,7 +46,7 @@ struct hostgw {
     struct dp_pod **pods;
     size_t n_pods, cap_pods;
     size_t pods_refused;
-    size_t changes; /* Of routes, since the start. */
+    size_t changes; /* Changed routes since the start. */
     struct said said_routes, said_file;
     int events_fd;
     struct loop_fd *events_watch;
@@ -228,7 +228,7 @@ static void compare(void *ctx)
     }
 }
 
-/* What the reports say does not matter: all is compared. */
+/* The contents of the reports do not matter: all routes are compared. */
 static void on_kernel_event(void *ctx, unsigned events)
 {
     struct hostgw *x = ctx;

@@ -30,7 +30,7 @@ static bool is_beside_key(const char *type)
     return streq(type, "EC PARAMETERS");
 }
 
-/* What a text may have, and what was found in it. */
+/* The kinds of blocks that a text may have, and those found in it. */
 struct pem_scan {
     bool keys; /* Private keys may be in it. */
     size_t n_certs, n_keys;

@@ -49,7 +49,7 @@ struct named {
     size_t n_names, cap;
 };
 
-/* What a context has beside OpenSSL's part; it lives as long as that, and its connections. */
+/* The part of a context beside OpenSSL's; it lives as long as that part and its connections. */
 struct server_side {
     struct proxy *proxies;
     size_t n_proxies;

@@ -12,7 +12,7 @@ struct agent_egress {
     struct agent *agent;
     struct egress *egress;
     struct names *names;
-    struct dns *dns; /* Of its own; NULL: the node's resolver is used. */
+    struct dns *dns; /* A resolver of its own; NULL: the node's is used. */
     struct informer *policies;
     struct loop_task update;
     bool begun;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an import of openshift-sdn's objects changes, and what forbids it. */
+/* The changes that an import of openshift-sdn's objects makes, and its obstacles. */
 #include "base/mem.h"
 #include "cli/admin/sdn_import.h"
 #include "wire/yaml.h"

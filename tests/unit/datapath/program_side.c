@@ -173,7 +173,7 @@ static void set_firewall(void *ctx, uint32_t vnid, const struct firewall_block *
     firewall_maps_set(ctx, vnid, blocks, n);
 }
 
-/* Those that the cluster before had are replaced, or removed. */
+/* Entries of the cluster before are replaced, or removed. */
 static void load_firewalls(struct program_side *s, const struct cluster *c)
 {
     for (size_t i = 0; i < s->n_firewall_vnids; i++) {

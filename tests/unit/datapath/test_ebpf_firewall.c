@@ -47,7 +47,7 @@ static void load(void)
     assert_int_equal(firewall_maps_load(&maps, &program, &e), 0);
 }
 
-/* What the program finds: 'a'llow, 'd'eny, or '-': the VNID has no firewall. */
+/* The program's answer: 'a'llow, 'd'eny, or '-': the VNID has no firewall. */
 static char verdict(uint32_t vnid, uint32_t ip)
 {
     struct ebpf_firewall head;
@@ -111,7 +111,7 @@ static void a_restarted_agent_changes_only_what_differs(void **state)
     firewall_maps_set(&maps, 42, deny_some, 2);
     load();
     assert_int_equal(maps.applied, 0);
-    /* What nobody wants any more goes at the end. */
+    /* Entries that no firewall needs any more go at the end. */
     assert_int_equal(verdict(43, 1), 'd');
     firewall_maps_clean(&maps);
     assert_int_equal(verdict(43, 1), '-');

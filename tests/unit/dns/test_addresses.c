@@ -154,7 +154,7 @@ static void too_many_addresses_are_an_error(void **state)
     assert_int_equal(read_message(&m, &a), -E2BIG);
 }
 
-/* As OpenShift's own test has it, and a TTL of 0. */
+/* The cases of OpenShift's own test, and a TTL of 0. */
 static void a_name_is_looked_up_again_as_in_openshift(void **state)
 {
     static const uint32_t rows[][2] = {{0, 1},       {1, 1},       {2, 2},      {27, 27},

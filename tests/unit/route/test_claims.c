@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has a host name: the tables of the original's router as cases, every small set of routes in
- * every order, and random histories.  The two forms must agree after each change. */
+/* The owner of a host name: the tables of the original's router as cases, every small set of
+ * routes in every order, and random histories.  The two forms must agree after each change. */
 #include "base/mem.h"
 #include "rng.h"
 #include "route/claims.h"

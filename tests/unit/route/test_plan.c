@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What HAProxy has to do for a route: keys of maps, weights, shapes, and texts that are refused. */
+/* HAProxy's part for a route: keys of maps, weights, shapes, and texts that are refused. */
 #include "base/mem.h"
 #include "route/plan.h"
 
@@ -186,7 +186,7 @@ static void headers_are_lines_of_the_shape(void **state)
         {"request", "X-A", SET("%{+Q}[ssl_c_der,base64]"),
          "    http-request set-header 'X-A' '%{+Q}[ssl_c_der,base64]'\n"},
         {"response", "Server", "{\"type\":\"Delete\"}", "    http-response del-header 'Server'\n"},
-        /* What HAProxy gives a meaning outside of quotes is text. */
+        /* Characters with a meaning outside of quotes are text. */
         {"request", "X'#$", SET("' if TRUE #\\\\ ${HOME} \\\""),
          "    http-request set-header 'X'\\''#$' ''\\'' if TRUE #\\ ${HOME} \"'\n"},
         {"response", "if", SET("100%% %%[x]"), "    http-response set-header 'if' '100%% %%[x]'\n"},

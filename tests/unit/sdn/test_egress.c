@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* What was handed out, as a line each. */
+/* The blocks that were handed out, a line each. */
 struct heard {
     struct egress *e;
     struct strbuf lines;
