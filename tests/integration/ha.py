@@ -191,12 +191,46 @@ class Master:
 class PlainMaster(Master):
     """A master on SQLite."""
 
-    def __init__(self, tmp, name="master", path=None, wrap=(), network=()):
+    def __init__(self, tmp, name="master", path=None, wrap=(), network=(), **more):
         self.path = pathlib.Path(path or pathlib.Path(tmp) / f"{name}.db")
         self.endpoints = ""
         super().__init__(tmp, name, self, storage={"backend": "sqlite", "path": str(self.path)}, wrap=wrap,
-                         networkConfig={"networkPluginName": "redhat/openshift-ovs-multitenant", **dict(network)})
+                         networkConfig={"networkPluginName": "redhat/openshift-ovs-multitenant", **dict(network)}, **more)
         self.wait_ready()
+
+
+class KilledAfter:
+    """Counts the writes of the collections 'paths', and kills the master after 'limit' of them."""
+
+    def __init__(self, master, paths, limit):
+        self.master, self.limit, self.n = master, limit, 0
+        self.lock, self.reached = threading.Lock(), threading.Event()
+        self.threads = []
+        for path in paths:
+            version = master.call("GET", path)[1]["metadata"]["resourceVersion"]
+            c = http.client.HTTPConnection("127.0.0.1", master.port, timeout=60)
+            c.request("GET", f"{path}?watch=true&resourceVersion={version}")
+            t = threading.Thread(target=self.read, args=(c, c.getresponse()), daemon=True)
+            self.threads.append(t)
+            t.start()
+
+    def read(self, connection, response):
+        try:
+            while response.readline():
+                with self.lock:
+                    self.n += 1
+                    if self.n == self.limit:
+                        self.master.proc.kill()
+                        self.reached.set()
+        except (OSError, http.client.HTTPException):
+            pass  # The master is dead.
+        finally:
+            connection.close()
+
+    def close(self):
+        for t in self.threads:
+            t.join(30)
+            assert not t.is_alive()
 
 
 def node(name, ip):

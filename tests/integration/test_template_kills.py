@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """TemplateInstances on a master that is killed after each of their writes: an instance is whole, or nothing of it is left."""
-import http.client
-import threading
-
 import pytest
 
-from ha import Gone, PlainMaster
+from ha import Gone, KilledAfter, PlainMaster
 from lab import wait_for
 from test_templates import API, OWNER, configmap, template
 
@@ -15,38 +12,8 @@ N_OBJECTS = 4
 WRITES = 24  # More than an instance takes, as the test shows.
 
 
-class Writes:
-    """Counts the writes of ConfigMaps and TemplateInstances of a namespace, and kills the master after 'limit' of them."""
-
-    def __init__(self, master, ns, limit):
-        self.master, self.limit, self.n = master, limit, 0
-        self.lock, self.reached = threading.Lock(), threading.Event()
-        self.threads = []
-        for path in (MAPS.format(ns), INSTANCES.format(ns)):
-            version = master.call("GET", path)[1]["metadata"]["resourceVersion"]
-            c = http.client.HTTPConnection("127.0.0.1", master.port, timeout=60)
-            c.request("GET", f"{path}?watch=true&resourceVersion={version}")
-            t = threading.Thread(target=self.read, args=(c, c.getresponse()), daemon=True)
-            self.threads.append(t)
-            t.start()
-
-    def read(self, connection, response):
-        try:
-            while response.readline():
-                with self.lock:
-                    self.n += 1
-                    if self.n == self.limit:
-                        self.master.proc.kill()
-                        self.reached.set()
-        except (OSError, http.client.HTTPException):
-            pass  # The master is dead.
-        finally:
-            connection.close()
-
-    def close(self):
-        for t in self.threads:
-            t.join(30)
-            assert not t.is_alive()
+def watched(ns):
+    return MAPS.format(ns), INSTANCES.format(ns)
 
 
 def owned(m, ns, uid):
@@ -64,7 +31,7 @@ def one_history(m, ns, limit):
     name = f"i{limit}"
     path = f"{INSTANCES.format(ns)}/{name}"
     objects = template(*(configmap(f"{name}-{k}") for k in range(N_OBJECTS)))
-    writes = Writes(m, ns, limit)
+    writes = KilledAfter(m, watched(ns), limit)
     try:
         m.call("POST", INSTANCES.format(ns), {"metadata": {"name": name}, "spec": {"template": objects}})
         wait_for("the kill, or the end", lambda: writes.reached.is_set() or ended(m, ns, name))
@@ -99,7 +66,7 @@ def test_an_instance_is_whole_or_leaves_nothing_whenever_the_master_dies(tmp_pat
                 assert not left, (limit, left)
             else:
                 assert condition["type"] == "Ready" and sorted(left) == [f"{name}-{k}" for k in range(N_OBJECTS)], (limit, condition, left)
-            writes = Writes(m, ns, 1 + limit % (N_OBJECTS + 2))
+            writes = KilledAfter(m, watched(ns), 1 + limit % (N_OBJECTS + 2))
             try:
                 m.call("DELETE", path)
                 wait_for("the kill, or the end", lambda: writes.reached.is_set() or m.call("GET", path)[0] == 404)
