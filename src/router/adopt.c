@@ -95,6 +95,7 @@ static void on_backends(void *ctx, const char *p, size_t size)
         if (parse_slot_name(name, shape_id, &number)) {
             driver_slot(d, name, shape_id)->exists = true;
             d->next_slot = MAX(d->next_slot, number + 1);
+            d->former_slot = MAX(d->former_slot, number + 1);
         }
     }
 }
@@ -203,6 +204,7 @@ static void finish(struct driver *d)
     d->silent = 0;
     d->resync = false;
     d->state.why[0] = '\0';
+    (void) said_is_news(&d->start_error, NULL);
     loop_timer_arm(d->dying, RETRY_MS); /* Servers that an earlier connection was deleting. */
     if (!driver_is_current(d, d->running) && d->begun) {
         driver_reload_soon(d);

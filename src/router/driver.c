@@ -12,6 +12,10 @@
 LOG_MODULE("router");
 
 #define STOP_STEP_MS 20
+#define RELOAD_AGAIN_MIN_MS 100
+#define RELOAD_AGAIN_MAX_MS 60000
+#define START_AGAIN_MIN_MS 50
+#define START_AGAIN_MAX_MS 10000
 
 void want_free(void *w)
 {
@@ -249,10 +253,14 @@ void driver_set(struct driver *d, const char *key, struct route_plan *p)
     struct item *i = smap_get(&d->items, key);
     if (!p) {
         if (i) {
+            bool waited = i->pending != NULL;
             drop_plan(d, i);
             slot_release(d, i);
             smap_remove(&d->items, key);
             driver_touch(d);
+            if (waited && d->begun && d->ready && !list_is_empty(&d->waiting)) {
+                driver_reload_changed(d);
+            }
         }
         return;
     }
@@ -263,12 +271,17 @@ void driver_set(struct driver *d, const char *key, struct route_plan *p)
         smap_set(&d->items, key, i);
     }
     (void) driver_shape(d, p);
+    bool waited = i->pending && streq(i->pending->shape_id, p->shape_id);
     route_plan_free(i->pending);
     i->pending = p;
     list_remove(&i->waiting);
     list_push_back(&d->waiting, &i->waiting);
     if (d->begun && !serve(d, i) && d->ready) {
-        driver_reload_soon(d);
+        if (waited) {
+            driver_reload_soon(d);
+        } else {
+            driver_reload_changed(d);
+        }
     }
 }
 
@@ -309,6 +322,8 @@ int driver_new(const struct driver_config *cfg, struct driver **ret, struct err 
     d->dying = loop_timer_new(cfg->loop, driver_delete_dying, d);
     d->reload_timer = loop_timer_new(cfg->loop, driver_reload_now, d);
     d->stop_timer = NULL;
+    d->reload_again = BACKOFF_INIT(MAX(cfg->reload_ms, RELOAD_AGAIN_MIN_MS), RELOAD_AGAIN_MAX_MS);
+    d->start_again = BACKOFF_INIT(START_AGAIN_MIN_MS, START_AGAIN_MAX_MS);
     (void) snprintf(d->state.why, sizeof d->state.why, "HAProxy was not started yet");
     *ret = d;
     driver_retry(d);
@@ -391,6 +406,8 @@ struct driver *driver_free(struct driver *d)
     smap_done(&d->have_certs);
     smap_done(&d->touched_certs);
     smap_done(&d->have_cas);
+    said_done(&d->reload_error);
+    said_done(&d->start_error);
     free(d);
     return NULL;
 }

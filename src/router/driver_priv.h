@@ -3,9 +3,11 @@
  * commands), adopt.c (HAProxy's state), reload.c (the configuration and the processes). */
 #pragma once
 
+#include "base/backoff.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/said.h"
 #include "router/driver.h"
 #include "router/haproxy_conn.h"
 
@@ -69,11 +71,18 @@ struct driver {
     enum reload_step step;
     uint64_t loaded; /* The generation that the worker must have; 0: any. */
     uint64_t generation, reload_started_ms, reloaded_ms;
+    struct backoff reload_again;
+    uint64_t former_slot; /* 'next_slot' before the configuration that is verified. */
+    struct said reload_error;
     char running[64]; /* The description of the running worker. */
     bool passthrough; /* The configuration has the front end for it. */
     char check_text[400];
     int check_result;
+    /* The process. */
     struct loop_child *child;
+    struct backoff start_again;
+    uint64_t started_ms;
+    struct said start_error;
     struct loop_timer *stop_timer;
     uint64_t stop_deadline_ms;
     loop_fn *stopped;
@@ -104,6 +113,7 @@ void driver_disconnect(struct driver *d);
 
 /* reload.c */
 void driver_reload_soon(struct driver *d);
+void driver_reload_changed(struct driver *d); /* What the reload is for has changed. */
 void driver_reload_now(void *ctx);
 void driver_reload_done(struct driver *d, bool ok, const char *why);
 void driver_retry(void *ctx);

@@ -17,7 +17,8 @@
 static const char *first_alert(const struct strbuf *text)
 {
     const char *p = strstr(strbuf_cstr(text), "[ALERT]");
-    return p ? p : strbuf_cstr(text);
+    const char *after = p ? strstr(p, ") : ") : NULL; /* "[ALERT]    (PID) : TEXT" */
+    return after ? after + strlen(") : ") : p ? p : strbuf_cstr(text);
 }
 
 int haproxy_check_config(const char *program, const char *file, struct err *e)

@@ -14,6 +14,7 @@ LOG_MODULE("router");
 
 #define RETRY_MS 50
 #define SWITCH_MS 60000
+#define STARTED_MS 10000 /* HAProxy that ran for so long had no trouble at its start. */
 #define SPARE_MIN 16u
 #define SPARE_PART 4u /* One free backend for each four in use. */
 
@@ -153,6 +154,7 @@ static int write_config(struct driver *d, struct err *e)
     d->cfg.options->passthrough = d->cfg.options->passthrough || needs_passthrough(d);
     make_common_shapes(d);
     d->generation = (uint64_t) time_wall_ms();
+    d->former_slot = d->next_slot;
     (void) snprintf(description, sizeof description, "tenet-router %016llx %llu",
                     (unsigned long long) head_hash(d), (unsigned long long) d->generation);
     route_plan_write_head(d->cfg.options, description, &out);
@@ -167,12 +169,24 @@ static int write_config(struct driver *d, struct err *e)
 
 /* ---- processes ---- */
 
+static void start_failed(struct driver *d, const char *why)
+{
+    uint64_t now = loop_now_ms(d->cfg.loop);
+    (void) backoff_fail(&d->start_again, now, (uint32_t) now);
+    if (said_is_news(&d->start_error, why)) {
+        log_error("HAProxy does not run; it is started again", "error=\"%s\"", why);
+    }
+}
+
 static void on_child(void *ctx, int status)
 {
     struct driver *d = ctx;
+    char why[48];
     d->child = loop_child_free(d->child);
     if (!d->stopping) {
-        log_warn("HAProxy has ended", "status=%d", status);
+        backoff_lasted(&d->start_again, loop_now_ms(d->cfg.loop) - d->started_ms, STARTED_MS);
+        (void) snprintf(why, sizeof why, "it ended with status %d", status);
+        start_failed(d, why);
         loop_timer_arm(d->retry, RETRY_MS);
     }
 }
@@ -183,6 +197,7 @@ static int start(struct driver *d, struct err *e)
     int r = haproxy_start(d->cfg.haproxy, d->cfg.options->dir, &pid, e);
     if (r == 0) {
         d->state.starts++;
+        d->started_ms = loop_now_ms(d->cfg.loop);
         loop_child_free(d->child);
         d->child = loop_child_new(d->cfg.loop, pid, on_child, d);
         log_info("HAProxy started", "pid=%d", (int) pid);
@@ -208,6 +223,7 @@ static void on_checked(void *ctx)
     CLEANUP_FREE char *to = driver_path(d, "", "haproxy.cfg");
     int r = d->check_result;
     if (r < 0) {
+        d->next_slot = d->former_slot; /* The same configuration has the same error. */
         driver_reload_done(d, false, d->check_text);
         return;
     }
@@ -250,7 +266,17 @@ void driver_reload_soon(struct driver *d)
     }
     uint64_t now = loop_now_ms(d->cfg.loop);
     uint64_t due = d->reloaded_ms ? d->reloaded_ms + d->cfg.reload_ms : now;
+    due = MAX(due, d->reload_again.due_ms);
     loop_timer_arm(d->reload_timer, due > now ? due - now : 1);
+}
+
+void driver_reload_changed(struct driver *d)
+{
+    if (d->reload_again.failures > 0) {
+        backoff_reset(&d->reload_again);
+        loop_timer_disarm(d->reload_timer);
+    }
+    driver_reload_soon(d);
 }
 
 void driver_reload_done(struct driver *d, bool ok, const char *why)
@@ -260,6 +286,8 @@ void driver_reload_done(struct driver *d, bool ok, const char *why)
     d->reloaded_ms = now;
     if (ok) {
         d->state.reloads++;
+        backoff_reset(&d->reload_again);
+        (void) said_is_news(&d->reload_error, NULL);
         prom_histogram_add(&d->state.reload_time,
                            (now - d->reload_started_ms) * (uint64_t) NS_PER_MS);
         log_info("HAProxy has the new configuration", "ms=%llu",
@@ -271,8 +299,11 @@ void driver_reload_done(struct driver *d, bool ok, const char *why)
     }
     d->state.failed_reloads++;
     (void) snprintf(d->state.why, sizeof d->state.why, "%.250s", why);
-    log_error("the configuration was not loaded; HAProxy goes on with the former one",
-              "error=\"%s\"", why);
+    (void) backoff_fail(&d->reload_again, now, (uint32_t) d->generation);
+    if (said_is_news(&d->reload_error, why)) {
+        log_error("the configuration was not loaded; HAProxy goes on with the former one",
+                  "error=\"%s\"", why);
+    }
     driver_reload_soon(d);
 }
 
@@ -312,8 +343,9 @@ void driver_retry(void *ctx)
         bool may_start = d->begun || d->cfg.bind_at_once;
         if (may_start && !has_config(d)) {
             driver_reload_soon(d);
-        } else if (may_start && start(d, &e) < 0) {
-            log_error("cannot start HAProxy", "error=\"%s\"", e.text);
+        } else if (may_start && backoff_is_due(&d->start_again, loop_now_ms(d->cfg.loop)) &&
+                   start(d, &e) < 0) {
+            start_failed(d, e.text);
         }
     }
     if (!d->runtime) {

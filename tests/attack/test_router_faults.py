@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults around tenet router: the router, HAProxy or the API server ends, hangs or refuses; what was served goes on."""
 import os
+import pathlib
 import signal
 
 from lab import wait_for
-from routers import Load, namespace, needs_haproxy, own  # noqa: F401
+from routers import HAPROXY, Load, namespace, needs_haproxy, own  # noqa: F401
 
 pytestmark = needs_haproxy
 
@@ -54,3 +55,70 @@ def test_the_api_server_away_changes_nothing(own):
         wait_for("HAProxy again", lambda: r.get("http://on.example.com/") == "a", 20)
     finally:
         own.api.start()
+
+
+def test_a_refused_configuration_is_tried_less_often_and_said_once(own, tmp_path):
+    refuse, calls, program = tmp_path / "refuse", tmp_path / "calls", tmp_path / "wrapped"
+    calls.touch()
+    program.write_text(f"""#!/bin/sh
+if [ "$1" = -c ]; then
+    date +%s%N >> {calls}
+    reason=$(cat {refuse} 2>/dev/null) && {{ echo "[ALERT]    ($$) : config : $reason" >&2; exit 1; }}
+fi
+exec {HAPROXY} "$@"
+""")
+    program.chmod(0o755)
+    r = own.router("--reload-interval", "100ms", haproxy=program)
+    own.route("served", "served.example.com", "a")
+    wait_for("the route", lambda: r.get("http://served.example.com/") == "a")
+
+    def lines():
+        return [x for x in pathlib.Path(f"{r.folder}.log").read_text().splitlines() if "was not loaded" in x]
+
+    def failed():
+        return r.metric("tenet_router_failed_reloads_total")
+
+    def refuse_with(text):
+        (tmp_path / "next").write_text(text)
+        (tmp_path / "next").rename(refuse)
+
+    before = len(calls.read_text().split())
+    refuse_with("first reason")
+    own.route("new", "new.example.com", "a", annotations={"router.openshift.io/cookie_name": "mine"})
+    wait_for("attempts", lambda: failed() >= 6, 30)
+    times = [int(x) for x in calls.read_text().split()][before:]
+    assert times[5] - times[4] > 1.1e9  # 1.2 s to 1.6 s; the first is 100 ms
+    assert len(lines()) == 1 and "first reason" in lines()[0] and r.get("http://served.example.com/") == "a"
+    refuse_with("second reason")
+    n = failed()
+    own.route("other", "other.example.com", "a", annotations={"router.openshift.io/cookie_name": "other"})
+    wait_for("attempts", lambda: failed() >= n + 3, 30)
+    assert len(lines()) == 2 and "second reason" in lines()[1]
+    refuse.unlink()
+    wait_for("both routes", lambda: r.get("http://new.example.com/") == r.get("http://other.example.com/") == "a", 30)
+    assert len(lines()) == 2
+
+
+def test_haproxy_that_cannot_start_is_said_once_and_serves_when_it_can(own, tmp_path):
+    refuse, calls, program = tmp_path / "refuse", tmp_path / "calls", tmp_path / "wrapped"
+    calls.touch()
+    program.write_text(f"""#!/bin/sh
+if [ "$1" = -W ]; then
+    echo >> {calls}
+    [ ! -e {refuse} ] || exit 3
+fi
+exec {HAPROXY} "$@"
+""")
+    program.chmod(0o755)
+    r = own.router(haproxy=program)
+    own.route("back", "back.example.com", "a")
+    wait_for("the route", lambda: r.get("http://back.example.com/") == "a")
+    refuse.touch()
+    before = len(calls.read_text())
+    for pid in r.haproxy_pids():
+        os.kill(pid, signal.SIGKILL)
+    wait_for("attempts", lambda: len(calls.read_text()) >= before + 4, 30)
+    refuse.unlink()
+    wait_for("HAProxy again", lambda: r.get("http://back.example.com/") == "a", 30)
+    said = [x for x in pathlib.Path(f"{r.folder}.log").read_text().splitlines() if "HAProxy does not run" in x]
+    assert len(said) == 2, said  # the end by SIGKILL, and the failed starts
