@@ -334,6 +334,7 @@ static void delete_entries(struct driver *d)
 struct batch {
     struct driver *d;
     uint64_t began_ns;
+    bool all; /* No route waits for a reload. */
 };
 
 static void on_batch(void *ctx, const char *answer, size_t size)
@@ -341,6 +342,7 @@ static void on_batch(void *ctx, const char *answer, size_t size)
     struct batch *b = ctx;
     if (answer) {
         prom_histogram_add(&b->d->state.change_time, time_mono_ns() - b->began_ns);
+        b->d->state.settled = b->d->state.settled || b->all;
     }
     free(b);
 }
@@ -369,7 +371,7 @@ void driver_commit(void *ctx)
     remove_certificates(d);
     if (d->dirty_ns > 0) {
         struct batch *b = NEW(struct batch);
-        *b = (struct batch){d, d->dirty_ns};
+        *b = (struct batch){d, d->dirty_ns, list_is_empty(&d->waiting)};
         d->dirty_ns = 0;
         haproxy_conn_send(d->runtime, "show version", NULL, on_batch, b);
     }

@@ -27,6 +27,7 @@ struct driver_config {
 struct driver_state {
     bool running;  /* The worker answers. */
     bool synced;   /* It does what the plans say. */
+    bool settled;  /* It has done so once since the driver began, or could not load that. */
     char why[256]; /* The reason when it does not run, or the last error. */
     uint64_t reloads, failed_reloads, starts, adoptions, commands, refused_commands;
     uint64_t backends, free_backends, routes;

@@ -298,6 +298,7 @@ void driver_reload_done(struct driver *d, bool ok, const char *why)
         return;
     }
     d->state.failed_reloads++;
+    d->state.settled = d->state.settled || d->begun;
     (void) snprintf(d->state.why, sizeof d->state.why, "%.250s", why);
     (void) backoff_fail(&d->reload_again, now, (uint32_t) d->generation);
     if (said_is_news(&d->reload_error, why)) {

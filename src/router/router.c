@@ -76,7 +76,7 @@ static void on_request(void *ctx, struct http_exchange *x)
         bool ok = d->running || !routes_are_synced(r->routes);
         respond(x, ok ? 200 : 503, ok ? "ok" : d->why);
     } else if (streq(path, "/healthz/ready")) {
-        bool ok = d->running && routes_are_synced(r->routes);
+        bool ok = d->running && d->settled && routes_are_synced(r->routes);
         respond(x, ok ? 200 : 503, ok ? "ok" : d->running ? "routes are not complete yet" : d->why);
     } else if (streq(path, "/metrics")) {
         struct scrape *s = NEW(struct scrape);

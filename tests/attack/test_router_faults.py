@@ -122,3 +122,11 @@ exec {HAPROXY} "$@"
     wait_for("HAProxy again", lambda: r.get("http://back.example.com/") == "a", 30)
     said = [x for x in pathlib.Path(f"{r.folder}.log").read_text().splitlines() if "HAProxy does not run" in x]
     assert len(said) == 2, said  # the end by SIGKILL, and the failed starts
+
+
+def test_a_router_is_ready_only_when_it_serves_all_routes(own):
+    hosts = [f"r{i}.example.com" for i in range(60)]  # more than the free backends of the first configuration
+    for host in hosts:
+        own.route(host.split(".")[0], host, "a")
+    r = own.router()  # waits until it is ready
+    assert [h for h in hosts if r.get(f"http://{h}/") != "a"] == []

@@ -4,6 +4,7 @@
 A test says itself which endpoints a service has.  Router, HAProxy and the endpoints (small servers that say their names) are in a
 network namespace of the module, which has one address.
 """
+import contextlib
 import ctypes
 import http.client
 import http.server
@@ -30,8 +31,8 @@ CLONE_NEWNET = 0x40000000
 needs_haproxy = pytest.mark.skipif(not pathlib.Path(HAPROXY).exists(), reason="no haproxy")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def namespace():
+@contextlib.contextmanager
+def own_network():
     """A network namespace for this thread, and the threads and programs that it starts."""
     libc = ctypes.CDLL(None, use_errno=True)
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
@@ -43,6 +44,12 @@ def namespace():
     finally:
         assert libc.setns(before, CLONE_NEWNET) == 0
         os.close(before)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def namespace():
+    with own_network():
+        yield
 
 
 def free_port():
