@@ -113,7 +113,8 @@ void driver_disconnect(struct driver *d);
 
 /* reload.c */
 void driver_reload_soon(struct driver *d);
-void driver_reload_changed(struct driver *d); /* What the reload is for has changed. */
+/* There is another reason for it: earlier failures do not delay it. */
+void driver_reload_changed(struct driver *d);
 void driver_reload_now(void *ctx);
 void driver_reload_done(struct driver *d, bool ok, const char *why);
 void driver_retry(void *ctx);
