@@ -218,11 +218,11 @@ static int parse_chain(const char *pem, struct tls_pair *p, struct err *e)
     bool ok;
     BIO *b = tls_must(BIO_new_mem_buf(pem, -1));
     p->cert = next_cert(b, &ok);
-    p->chain = tls_must(sk_X509_new_null());
     int r = p->cert ? 0
                     : err_set(e, -EINVAL, "certificate: %s",
                               ok ? "there is none in PEM form" : tls_reason());
     for (X509 *x; r == 0 && (x = next_cert(b, &ok));) {
+        p->chain = p->chain ? p->chain : tls_must(sk_X509_new_null());
         tls_must(sk_X509_push(p->chain, x) ? p : NULL);
     }
     BIO_free(b);

@@ -40,6 +40,8 @@ struct tls {
 struct tls_pair {
     X509 *cert;
     EVP_PKEY *key;
+    /* NULL: the file has the certificate alone, and OpenSSL sends the authorities of the context's
+     * store that issued it.  An empty stack would say that there are none to send. */
     STACK_OF(X509) * chain;
 };
 void tls_pair_done(struct tls_pair *p);
