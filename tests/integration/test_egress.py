@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from lab import wait_for
-from test_explain import tenet, trace
+from test_explain import drops, tenet, trace
 
 NAME_SERVER = "198.51.100.10"
 ADDRESSES = ["203.0.113.1", "203.0.113.2", "203.0.113.130"]
@@ -161,6 +161,7 @@ def test_the_first_rule_that_has_the_destination_decides(egress):
         assert not v["verdict"]["allowed"] and "egress-firewall" in json.dumps(v), v
         text = tenet(egress.lab, "trace", "--lab", egress.lab.name, pod.ref, ADDRESSES[1], "tcp", str(PORT)).stdout
         assert "the egress firewall denies it: EgressNetworkPolicy red/out (spec.egress[0])" in text, text
+        assert drops(egress.lab, node)["egress-firewall"] > 0
 
 
 def test_a_name_is_followed(egress):
@@ -225,6 +226,8 @@ def test_the_metadata_address_is_blocked_when_asked_for(egress):
         wait_for("the block", lambda p=pod: egress.reached(p, targets) == [False, True])
         refused = pod.ns(["/usr/bin/python3", "-c", REFUSED, METADATA, str(PORT)], check=False).stdout
         assert refused == "113\n", "EHOSTUNREACH: administratively prohibited"
+    for node in egress.pods:
+        assert drops(lab, node)["metadata-blocked"] > 0
 
 
 def test_a_policy_outlives_the_agent(egress):
