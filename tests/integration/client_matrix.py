@@ -416,8 +416,9 @@ class Program:
     """A client in another language: a program that gets the work as a file, and prints what came of each verb as a line of JSON.
     Its last verbs see what the first did, so they are looked at in order."""
 
-    def __init__(self, name, argv, folder, without=()):
-        self.name, self.argv, self.folder, self.without = name, argv, folder, without
+    def __init__(self, name, argv, folder, without=(), left_out=()):
+        """'left_out': kinds, or versions and kinds ("apps/v1/Deployment"), that the client itself cannot do, and why."""
+        self.name, self.argv, self.folder, self.without, self.left_out = name, argv, folder, without, dict(left_out)
 
     def connect(self, kubeconfig):
         self.kubeconfig = kubeconfig
@@ -467,7 +468,7 @@ class Matrix:
                  if i.verbs != ["create"] or getattr(client, "asks", True)]
         left_out = getattr(client, "left_out", {})
         self.left_out += [f"left out: {client.name}, {kind}: {why}" for kind, why in left_out.items()]
-        items = [i for i in items if i.kind not in left_out]
+        items = [i for i in items if i.kind not in left_out and f"{i.version}/{i.kind}" not in left_out]
         self.clients.append(client.name)
 
         def report(item, verb, error):
