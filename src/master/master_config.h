@@ -58,21 +58,21 @@ struct master_config {
     /* What Pod Security does not judge; NULL: not given. */
     char **exempt_users, **exempt_namespaces, **exempt_runtime_classes;
     char **disabled_admission;         /* Names of plug-ins; NULL: not given. */
-    struct admission_config admission; /* Of all other keys of admissionConfig. */
+    struct admission_config admission; /* All other keys of admissionConfig. */
     char *scheduler_policy;            /* File of OpenShift's policy; NULL: not given. */
     unsigned node_grace_s;             /* Silence of a kubelet before its node is unknown. */
     unsigned ended_pods;               /* Pods that have ended and are kept; 0: all. */
     bool scheduler;                    /* The controllers include the scheduler. */
-    char *deployer_image;              /* Of the pods that do rollouts of DeploymentConfigs. */
-    bool deploy_in_process;            /* Such rollouts need no pod. */
-    bool workloads;                    /* And those of Deployments, Jobs and their like. */
-    bool local_class;                  /* The storage class "local" is made. */
-    bool snapshot_kinds;               /* The definitions of volume snapshots are made. */
-    char *log_level;                   /* As log_set_levels takes it; NULL: not given. */
-    char *log_format;                  /* "text" or "json"; NULL: not given. */
-    struct oauth_config oauth;         /* The OAuth server is on if it has providers. */
-    unsigned n_network_flags;          /* How often --cluster-network was given. */
-    struct option_findings findings;   /* Keys of the file that have no effect. */
+    char *deployer_image;      /* The image of the pods that do rollouts of DeploymentConfigs. */
+    bool deploy_in_process;    /* Such rollouts need no pod. */
+    bool workloads;            /* And those of Deployments, Jobs and their like. */
+    bool local_class;          /* The storage class "local" is made. */
+    bool snapshot_kinds;       /* The definitions of volume snapshots are made. */
+    char *log_level;           /* A text for log_set_levels; NULL: not given. */
+    char *log_format;          /* "text" or "json"; NULL: not given. */
+    struct oauth_config oauth; /* The OAuth server is on if it has providers. */
+    unsigned n_network_flags;  /* How often --cluster-network was given. */
+    struct option_findings findings; /* Keys of the file that have no effect. */
     struct {
         struct ip4_prefix cidr;
         int64_t bits;

@@ -5,9 +5,7 @@ import pathlib
 import signal
 
 from lab import wait_for
-from routers import HAPROXY, Load, namespace, needs_haproxy, own  # noqa: F401
-
-pytestmark = needs_haproxy
+from routers import HAPROXY, Load, namespace, own  # noqa: F401
 
 
 def test_a_router_that_is_killed_or_replaced_finds_its_haproxy(own):

@@ -20,6 +20,7 @@ import threading
 import time
 
 import api_server
+import needs
 import pytest
 from lab import wait_for
 
@@ -28,7 +29,6 @@ ROUTES = "/apis/route.openshift.io/v1/namespaces/{}/routes"
 HAPROXY = "/usr/sbin/haproxy"
 ADDRESS = "198.51.100.7"  # Endpoints may not be on loopback.
 CLONE_NEWNET = 0x40000000
-needs_haproxy = pytest.mark.skipif(not pathlib.Path(HAPROXY).exists(), reason="no haproxy")
 
 
 @contextlib.contextmanager
@@ -179,6 +179,7 @@ class Cluster:
     """An API server, endpoints, and one router."""
 
     def __init__(self, folder):
+        needs.program("haproxy")
         self.folder = folder
         (folder / "api").mkdir()
         self.api = api_server.Server(folder / "api")

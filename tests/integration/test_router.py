@@ -10,9 +10,7 @@ import time
 
 import pytest
 from lab import wait_for
-from routers import ROUTES, TENET, Cluster, Load, make_cert, namespace, needs_haproxy, own  # noqa: F401
-
-pytestmark = needs_haproxy
+from routers import ROUTES, TENET, Cluster, Load, make_cert, namespace, own  # noqa: F401
 
 
 @pytest.fixture(scope="module")

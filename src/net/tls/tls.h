@@ -19,7 +19,7 @@ struct tls;
 /* A further certificate, for clients that ask for one of these names (SNI, RFC 6066, 3). */
 struct tls_named_cert {
     const char *const *names; /* In lower case, "*.x" for one label; NULL ends; none: its own. */
-    const char *cert_file, *key_file; /* As of tls_server_config. */
+    const char *cert_file, *key_file; /* The same two files as in tls_server_config. */
 };
 
 struct tls_server_config {

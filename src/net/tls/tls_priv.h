@@ -7,7 +7,7 @@
 
 #include <openssl/ssl.h>
 
-/* Whose authority signed a client's certificate. */
+/* The authority that signed a client's certificate. */
 enum tls_signer { TLS_SIGNED_BY_NONE, TLS_SIGNED_BY_CLIENTS, TLS_SIGNED_BY_PROXY };
 
 struct tls_context {
