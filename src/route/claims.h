@@ -41,9 +41,8 @@ struct route_claims_options {
 
 struct route_verdict {
     bool admitted;
-    const char
-        *reason;   /* The reason of the condition Admitted=False: a constant; NULL when admitted. */
-    char *message; /* Owned; NULL when admitted. */
+    const char *reason; /* That of Admitted=False: a constant; NULL when admitted. */
+    char *message;      /* Owned; NULL when admitted. */
 };
 void route_verdict_done(struct route_verdict *v);
 
